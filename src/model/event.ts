@@ -1,0 +1,38 @@
+/** An event: something that happened, in commit order. Also the changelog peers read. */
+import type { AttemptUid, JobId, TaskId, WorkerId } from './ids.ts';
+
+export const EVENT_KINDS = [
+  'job.submitted',
+  'job.cancel-requested',
+  'job.ended',
+  'task.assigned',
+  'task.running',
+  'task.ended',
+  'task.requeued',
+  'attempt.stopping',
+  'attempt.ended',
+  'worker.joined',
+  'worker.suspect',
+  'worker.online',
+  'worker.lost',
+  'worker.draining',
+  'worker.undrained',
+  'token.created',
+  'token.revoked',
+] as const;
+export type EventKind = (typeof EVENT_KINDS)[number];
+
+export interface Event {
+  epoch: number;
+  /** Order of commit, for ever rising. */
+  seq: number;
+  atMs: number;
+  kind: EventKind;
+  tenant: string;
+  job: JobId | null;
+  task: TaskId | null;
+  attempt: AttemptUid | null;
+  worker: WorkerId | null;
+  /** Small facts, readable by a person: reason, exit code, who. */
+  data: Record<string, string | number | boolean | null>;
+}

@@ -1,0 +1,76 @@
+/** A job: what a user asked for, and its state as derived from its tasks. */
+import type { JobId } from './ids.ts';
+import type { ResourceRequest } from './resources.ts';
+
+export const PRIORITIES = ['production', 'interactive', 'batch'] as const;
+export type Priority = (typeof PRIORITIES)[number];
+
+/** How a job splits into tasks. */
+export type Shape =
+  | { kind: 'single' }
+  /** Independent tasks, one per index; the index is given as DROVER_ARRAY_INDEX. */
+  | { kind: 'array'; indices: number[] }
+  /** Tasks that start together or not at all and can reach each other. */
+  | { kind: 'gang'; size: number };
+
+/** The accepted, complete form of a submission: every default filled in. */
+export interface JobSpec {
+  name: string;
+  command: string[];
+  env: Record<string, string>;
+  /** An existing directory on the worker; empty means the attempt's own. */
+  workdir: string;
+  resources: ResourceRequest;
+  shape: Shape;
+  /** Empty means any pool. */
+  pool: string;
+  priority: Priority;
+  /** Budget of failures the user's code may cause before the task fails for good. */
+  retries: number;
+  /** Budget of interruptions (lost machines and the like). */
+  maxInterruptions: number;
+  /** 0 means none. */
+  timeLimitMs: number;
+  /** 0 means it may wait for ever. */
+  startWithinMs: number;
+  /** Between TERM and KILL. */
+  graceMs: number;
+  /** How long an attempt goes on without contact before it is called lost; 0: the cluster's. */
+  attemptLeaseMs: number;
+  labels: Record<string, string>;
+}
+
+export const JOB_KINDS = ['batch', 'service'] as const;
+export type JobKind = (typeof JOB_KINDS)[number];
+
+/** Owned by `cluster`; this installation calls itself `local`. */
+export interface Job {
+  id: JobId;
+  cluster: string;
+  tenant: string;
+  owner: string;
+  submittingPrincipal: string;
+  kind: JobKind;
+  spec: JobSpec;
+  taskCount: number;
+  /** The gang's current round; 0 for other shapes. A member's failure ends the round. */
+  round: number;
+  createdAtMs: number;
+  cancelRequestedAtMs: number | null;
+  /** Who asked for the cancel. */
+  cancelledBy: string | null;
+  endedAtMs: number | null;
+  idempotencyKey: string | null;
+  bodyHash: string | null;
+  version: number;
+}
+
+export const JOB_STATES = [
+  'PENDING',
+  'RUNNING',
+  'SUCCEEDED',
+  'FAILED',
+  'CANCELLED',
+  'UNSCHEDULABLE',
+] as const;
+export type JobState = (typeof JOB_STATES)[number];

@@ -1,0 +1,29 @@
+/** A worker: the registration of one agent. */
+import type { WorkerId } from './ids.ts';
+import type { WorkerResources } from './resources.ts';
+
+export const WORKER_STATES = ['ONLINE', 'SUSPECT', 'LOST'] as const;
+export type WorkerState = (typeof WORKER_STATES)[number];
+
+export interface Worker {
+  id: WorkerId;
+  name: string;
+  pool: string;
+  /** Identity of the machine (and slot on it): a rejoin with the same one supersedes. */
+  machine: string;
+  bootId: string;
+  /** Where other members of a gang reach this worker's tasks. */
+  address: string;
+  /** Workers on the same network can reach each other. */
+  network: string;
+  resources: WorkerResources;
+  attributes: Record<string, string>;
+  agentVersion: string;
+  state: WorkerState;
+  draining: boolean;
+  tokenHash: string;
+  joinToken: string;
+  joinedAtMs: number;
+  endedAtMs: number | null;
+  version: number;
+}

@@ -1,0 +1,157 @@
+/** What agents and the controller say to each other: join, sync, logs. */
+import { z } from 'zod';
+import { ATTEMPT_STATES, END_CAUSES } from '../model/attempt.ts';
+import { DEVICE_KINDS } from '../model/resources.ts';
+
+export const AGENT_VERSION = '0.1.0';
+/** The gateway serves these by hand, as JSON, at the paths a Connect client of `drover.v1.Agent` would use. */
+export const AGENT_PATHS = {
+  join: '/drover.v1.Agent/Join',
+  sync: '/drover.v1.Agent/Sync',
+  logs: '/drover.v1.Agent/AppendLogs',
+} as const;
+
+const text = z.string().max(1024);
+const count = z.int().min(0);
+
+export const joinRequest = z.strictObject({
+  name: text.min(1),
+  /** Identity of machine and data folder; joining again with it supersedes the earlier worker. */
+  machine: text.min(1),
+  bootId: text,
+  address: text,
+  network: text,
+  agentVersion: text,
+  capabilities: z.array(text).max(100),
+  attributes: z.record(text, text),
+  resources: z.strictObject({
+    cpuMillis: count,
+    memoryBytes: count,
+    devices: z
+      .array(
+        z.strictObject({
+          index: count,
+          kind: z.enum(DEVICE_KINDS),
+          model: text,
+          memoryBytes: count,
+        }),
+      )
+      .max(1024),
+    portRange: z.tuple([z.int().min(1).max(65535), z.int().min(1).max(65535)]),
+  }),
+});
+export type JoinRequest = z.infer<typeof joinRequest>;
+
+export interface JoinReply {
+  worker: string;
+  /** The worker token, shown once; sent as `authorization: Bearer` on every later call. */
+  token: string;
+  clusterId: string;
+  epoch: number;
+  timers: Timers;
+}
+
+export interface Timers {
+  /** Without contact for this long: SUSPECT, no new work. */
+  workerLeaseMs: number;
+  /** Without contact for this long: attempts are called lost (a job may set its own, see orders). */
+  attemptLeaseMs: number;
+  /** The agent has killed its attempts this long before the controller's expiry, grace included. */
+  killMarginMs: number;
+  /** How long the controller holds a sync when it has nothing to say. */
+  longPollMs: number;
+}
+
+/** One attempt as the agent sees it. Ended ones stay observed until acknowledged. */
+export const observation = z.strictObject({
+  uid: text,
+  state: z.enum(ATTEMPT_STATES).exclude(['ASSIGNED']),
+  /** Given when ENDED. */
+  cause: z.enum(END_CAUSES).optional(),
+  exitCode: z.int().nullable().optional(),
+  signal: text.nullable().optional(),
+  message: z.string().max(4096).optional(),
+  /** never-started only: true when the machine, not the command, was at fault. */
+  hostFault: z.boolean().optional(),
+  stdoutBytes: count.optional(),
+  stderrBytes: count.optional(),
+});
+export type Observation = z.infer<typeof observation>;
+
+export const syncRequest = z.strictObject({
+  worker: text,
+  bootId: text,
+  /** Rises with every start of the agent on its data folder; with `seq` it orders syncs. */
+  start: count,
+  seq: count,
+  /** Every attempt on the machine, not a difference. */
+  observed: z.array(observation).max(100_000),
+  /** False: answer at once, do not park. */
+  wait: z.boolean(),
+});
+export type SyncRequest = z.infer<typeof syncRequest>;
+
+/** Everything an agent needs to run one attempt. */
+export interface AttemptOrder {
+  uid: string;
+  job: string;
+  task: string;
+  index: number;
+  n: number;
+  command: string[];
+  /** Complete: the user's variables and Drover's own (DROVER_*, RANK, …). */
+  env: Record<string, string>;
+  workdir: string;
+  cpuMillis: number;
+  memoryBytes: number;
+  devices: { index: number; kind: string }[];
+  /** Thousandths of each device. */
+  share: number;
+  ports: number[];
+  graceMs: number;
+  attemptLeaseMs: number;
+}
+
+export interface StopOrder {
+  uid: string;
+  /** Reported back as the attempt's cause. */
+  cause: 'cancelled' | 'timed-out' | 'preempted' | 'gang-failed' | 'lost';
+  graceMs: number;
+}
+
+export interface TunnelOrder {
+  gatewayUrl: string;
+  ticket: string;
+}
+
+export interface SyncReply {
+  clusterId: string;
+  epoch: number;
+  /** Rises within an epoch; an agent ignores lower (epoch, generation). */
+  generation: number;
+  /** Attempts to start: assigned here and not in what the agent said it observes. */
+  desired: AttemptOrder[];
+  stop: StopOrder[];
+  /** Ended attempts whose end is on disk: the agent may forget them (once their logs are up). */
+  acknowledged: string[];
+  tunnels: TunnelOrder[];
+  timers: Timers;
+}
+
+/** A run of bytes of one attempt's output. The body of AppendLogs is a sequence of frames, see logFrames.ts. */
+export interface LogChunk {
+  uid: string;
+  stream: 'stdout' | 'stderr';
+  /** Offset of the first byte in that stream. */
+  offset: number;
+  /** When the agent read it. */
+  atMs: number;
+  bytes: Uint8Array;
+}
+
+/** Per chunk sent, in order: everything below `offset` is on disk at the controller. */
+export interface LogAck {
+  uid: string;
+  stream: 'stdout' | 'stderr';
+  offset: number;
+}

@@ -1,0 +1,118 @@
+/**
+ * The Coordinator contract: what gateways, command line, SDKs and peers may ask of a controller.
+ * In one process it is a plain call, across threads a message, across machines gRPC. Arguments and
+ * results are plain data; failures are DroverError. A reply leaves only after what it says is on disk.
+ */
+import type { JobSpec } from '../model/job.ts';
+import type { Principal } from '../model/token.ts';
+import type { JoinReply, JoinRequest, LogAck, LogChunk, SyncReply, SyncRequest } from './agent.ts';
+import type { ClusterView, CreateToken, TokenView, WorkerView } from './fleet.ts';
+import type {
+  AttemptView,
+  EventView,
+  JobView,
+  ListJobsQuery,
+  LogRecordView,
+  PageQuery,
+  QueueEntry,
+  TaskView,
+} from './jobs.ts';
+
+export interface Page<Item> {
+  items: Item[];
+  /** Pass as `cursor` for the next page; null at the end. */
+  nextCursor: string | null;
+}
+
+export interface SubmitRequest {
+  specs: JobSpec[];
+  idempotencyKey: string | null;
+  /** Hash of the request's body, compared when the key was used before. */
+  bodyHash: string | null;
+}
+
+export interface SubmitReply {
+  ids: string[];
+  /** True when the key was known and nothing new was created. */
+  replayed: boolean;
+}
+
+export interface LogQuery {
+  /** Only records with a higher seq. */
+  after: number;
+  /** Only this task index. */
+  task?: number;
+  sinceMs?: number;
+  /** Start so that at most this many lines come before the end. Only with `after` 0. */
+  tailLines?: number;
+  /** When there is nothing after `after` and more may come, wait up to this long. */
+  waitMs: number;
+}
+
+export interface LogPage {
+  records: LogRecordView[];
+  /** Pass as `after` to go on. */
+  next: number;
+  /** Nothing will ever come after `next`: all attempts ended and their last byte is in `records` or before. */
+  complete: boolean;
+}
+
+export interface TunnelTicket {
+  /** What the gateway waits for on its tunnel listener. */
+  ticketHash: string;
+  worker: string;
+  attempt: string;
+}
+
+export interface LoopHealth {
+  name: string;
+  periodMs: number;
+  lastStartedAtMs: number | null;
+  lastFinishedAtMs: number | null;
+  failures: number;
+  lastError: string | null;
+  healthy: boolean;
+}
+
+export interface Readiness {
+  ready: boolean;
+  reasons: string[];
+  loops: LoopHealth[];
+}
+
+export interface Coordinator {
+  /** Undefined when the token is unknown, expired or revoked. Gateways cache it for at most 5 s. */
+  authenticate(secret: string): Promise<Principal | undefined>;
+
+  submit(who: Principal, request: SubmitRequest): Promise<SubmitReply>;
+  getJob(who: Principal, id: string): Promise<JobView>;
+  listJobs(who: Principal, query: ListJobsQuery): Promise<Page<JobView>>;
+  cancelJob(who: Principal, id: string): Promise<JobView>;
+  listTasks(who: Principal, job: string, page: PageQuery): Promise<Page<TaskView>>;
+  listAttempts(who: Principal, job: string, page: PageQuery): Promise<Page<AttemptView>>;
+  listEvents(who: Principal, job: string, page: PageQuery): Promise<Page<EventView>>;
+  /** Returns when the job has ended or after `waitMs`, whichever is first. */
+  waitJob(who: Principal, id: string, waitMs: number): Promise<JobView>;
+  readLogs(who: Principal, job: string, query: LogQuery): Promise<LogPage>;
+  queue(who: Principal, page: PageQuery): Promise<Page<QueueEntry>>;
+
+  cluster(who: Principal): Promise<ClusterView>;
+  listWorkers(who: Principal, page: PageQuery): Promise<Page<WorkerView>>;
+  setDraining(who: Principal, worker: string, draining: boolean): Promise<WorkerView>;
+  listTokens(who: Principal, page: PageQuery): Promise<Page<TokenView>>;
+  createToken(who: Principal, request: CreateToken): Promise<TokenView>;
+  revokeToken(who: Principal, id: string): Promise<TokenView>;
+
+  join(joinToken: string, request: JoinRequest): Promise<JoinReply>;
+  sync(workerToken: string, request: SyncRequest): Promise<SyncReply>;
+  appendLogs(workerToken: string, chunks: LogChunk[]): Promise<LogAck[]>;
+
+  /** A gateway says where agents reach its tunnel; the lease must be renewed. */
+  registerGateway(url: string, leaseMs: number): Promise<void>;
+  /** Asks the worker that runs this task's live attempt to dial `gatewayUrl`. */
+  openTunnel(who: Principal, task: string, gatewayUrl: string): Promise<TunnelTicket>;
+
+  readiness(): Promise<Readiness>;
+  /** Prometheus text. */
+  metrics(): Promise<string>;
+}

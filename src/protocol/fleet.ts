@@ -1,0 +1,84 @@
+/** REST schemas of workers, tokens and the cluster. */
+import { z } from 'zod';
+import { DEVICE_KINDS } from '../model/resources.ts';
+import { SCOPES, TOKEN_KINDS } from '../model/token.ts';
+import { WORKER_STATES } from '../model/worker.ts';
+
+const ms = z.number();
+
+export const workerView = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    pool: z.string(),
+    state: z.enum(WORKER_STATES),
+    draining: z.boolean(),
+    address: z.string(),
+    network: z.string(),
+    attributes: z.record(z.string(), z.string()),
+    agentVersion: z.string(),
+    joinedAtMs: ms,
+    lastSeenAtMs: ms.nullable(),
+    attempts: z.int(),
+    total: z.object({ cpuMillis: z.int(), memoryBytes: z.int(), devices: z.int() }),
+    free: z.object({ cpuMillis: z.int(), memoryBytes: z.int(), devices: z.int() }),
+    devices: z.array(
+      z.object({
+        index: z.int(),
+        kind: z.enum(DEVICE_KINDS),
+        model: z.string(),
+        memoryBytes: z.int(),
+      }),
+    ),
+  })
+  .meta({ id: 'Worker' });
+export type WorkerView = z.infer<typeof workerView>;
+
+export const createToken = z.strictObject({
+  kind: z.enum(TOKEN_KINDS).default('user'),
+  name: z.string().max(200).default(''),
+  user: z.string().min(1).max(200).optional(),
+  scopes: z.array(z.enum(SCOPES)).max(SCOPES.length).default([]),
+  pool: z.string().max(100).default('default'),
+  maxLiveWorkers: z.int().min(0).max(100_000).default(0),
+  expiresInMs: z
+    .int()
+    .min(1000)
+    .max(3650 * 86_400_000)
+    .optional(),
+});
+export type CreateToken = z.infer<typeof createToken>;
+
+export const tokenView = z
+  .object({
+    id: z.string(),
+    kind: z.enum(TOKEN_KINDS),
+    name: z.string(),
+    tenant: z.string(),
+    user: z.string(),
+    scopes: z.array(z.enum(SCOPES)),
+    pool: z.string(),
+    maxLiveWorkers: z.int(),
+    createdAtMs: ms,
+    expiresAtMs: ms.nullable(),
+    revokedAtMs: ms.nullable(),
+    /** Only in the answer that creates it. */
+    secret: z.string().optional(),
+  })
+  .meta({ id: 'Token' });
+export type TokenView = z.infer<typeof tokenView>;
+
+export const clusterView = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    version: z.string(),
+    epoch: z.number(),
+    startedAtMs: ms,
+    store: z.enum(['sqlite', 'postgres']),
+    workers: z.object({ online: z.int(), suspect: z.int(), draining: z.int() }),
+    tasks: z.object({ pending: z.int(), assigned: z.int(), running: z.int() }),
+    attemptLeaseMs: z.int(),
+  })
+  .meta({ id: 'Cluster' });
+export type ClusterView = z.infer<typeof clusterView>;
