@@ -267,13 +267,15 @@ function pageOf(page: PageRequest | undefined): PageQuery {
 
 /** For clients that send a key and no hash. Maps have no order on the wire, so theirs is sorted. */
 function hashOf(specs: JobSpec[]): string {
-  const sorted = (map: Record<string, string>): string[][] =>
-    Object.entries(map).toSorted(([a], [b]) => (a < b ? -1 : 1));
   const body = specs.map((spec) => [spec, sorted(spec.env), sorted(spec.labels)]);
   const text = JSON.stringify(body, (key, value) =>
     key === 'env' || key === 'labels' ? undefined : value,
   );
   return createHash('sha256').update(text).digest('hex');
+}
+
+function sorted(map: Record<string, string>): string[][] {
+  return Object.entries(map).toSorted(([a], [b]) => (a < b ? -1 : 1));
 }
 
 type LogFields = Pick<ReadLogsRequest, 'after' | 'task' | 'sinceMs' | 'tailLines'>;
