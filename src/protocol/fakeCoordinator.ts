@@ -3,14 +3,14 @@ import { createHash } from 'node:crypto';
 import { systemClock, sleep, type Clock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import { systemRandom, type Random } from '../lib/random.ts';
-import type { EventKind } from '../model/event.ts';
 import type { TokenId } from '../model/ids.ts';
 import { SCOPES, type Principal, type Scope } from '../model/token.ts';
 import type * as agent from './agent.ts';
 import type { Coordinator, LogPage, LogQuery, Page, Readiness } from './coordinator.ts';
 import type { SubmitReply, SubmitRequest, TunnelTicket } from './coordinator.ts';
 import { FakeFleet } from './fakeFleet.ts';
-import { isEnded, jobView, newJob, orderOf, type FakeJob, type FakeTask } from './fakeJobs.ts';
+import { isEnded, jobView, newJob, type FakeJob } from './fakeJobs.ts';
+import { FakeWork } from './fakeWork.ts';
 import type { ClusterView, CreateToken, TokenView, WorkerView } from './fleet.ts';
 import type { AttemptView, EventView, JobView, ListJobsQuery, PageQuery } from './jobs.ts';
 import type { LogRecordView, QueueEntry, TaskView } from './jobs.ts';
@@ -26,7 +26,7 @@ export class FakeCoordinator implements Coordinator {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #fleet: FakeFleet;
-  readonly #jobs = new Map<string, FakeJob>();
+  readonly #work: FakeWork;
   readonly #keys = new Map<string, { bodyHash: string | null; ids: string[] }>();
   #counter = 0;
   #generation = 0;
@@ -35,6 +35,7 @@ export class FakeCoordinator implements Coordinator {
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom;
     this.#fleet = new FakeFleet(this.#clock, this.#random);
+    this.#work = new FakeWork(this.#clock, this.#random);
     const admin = { user: 'admin', scopes: [...SCOPES] };
     this.adminSecret = this.#fleet.addToken('main', 'admin', 'user', admin).secret;
     this.joinSecret = this.#fleet.addToken('main', 'admin', 'join', {}).secret;
@@ -60,8 +61,8 @@ export class FakeCoordinator implements Coordinator {
     const ids = request.specs.map((spec) => {
       const id = this.#mint('j');
       const job = newJob(id, who, spec, this.#clock.now());
-      this.#jobs.set(id, job);
-      this.#event(job, 'job.submitted', null, { user: who.user });
+      this.#work.jobs.set(id, job);
+      this.#work.event(job, 'job.submitted', null, { user: who.user });
       return id;
     });
     if (key !== null) {
@@ -76,7 +77,7 @@ export class FakeCoordinator implements Coordinator {
 
   async listJobs(who: Principal, query: ListJobsQuery): Promise<Page<JobView>> {
     allow(who, 'jobs:read');
-    const views = [...this.#jobs.values()]
+    const views = [...this.#work.jobs.values()]
       .filter((job) => job.by.tenant === who.tenant)
       .map((job) => jobView(job, false))
       .filter((job) => query.state === undefined || job.state === query.state)
@@ -90,9 +91,10 @@ export class FakeCoordinator implements Coordinator {
     const job = this.#job(who, id);
     if (job.cancelRequestedAtMs === null && !job.tasks.every(isEnded)) {
       job.cancelRequestedAtMs = this.#clock.now();
-      this.#event(job, 'job.cancel-requested', null, { user: who.user });
+      this.#work.event(job, 'job.cancel-requested', null, { user: who.user });
       for (const task of job.tasks) {
-        if (task.view.state === 'PENDING') this.#end(job, task, 'CANCELLED', 'cancelled', null);
+        if (task.view.state === 'PENDING')
+          this.#work.end(job, task, 'CANCELLED', 'cancelled', null);
       }
     }
     return jobView(job, true);
@@ -141,7 +143,7 @@ export class FakeCoordinator implements Coordinator {
 
   async queue(who: Principal, page: PageQuery): Promise<Page<QueueEntry>> {
     allow(who, 'jobs:read');
-    const waiting = [...this.#jobs.values()]
+    const waiting = [...this.#work.jobs.values()]
       .map((job) => jobView(job, false))
       .filter((job) => job.tenant === who.tenant && job.tasks.pending > 0);
     const entries = waiting.map((job, index) => ({
@@ -159,7 +161,7 @@ export class FakeCoordinator implements Coordinator {
 
   async cluster(who: Principal): Promise<ClusterView> {
     allow(who, 'fleet:read');
-    const states = [...this.#jobs.values()].flatMap((job) =>
+    const states = [...this.#work.jobs.values()].flatMap((job) =>
       job.tasks.map(({ view }) => view.state),
     );
     const count = (state: string): number => states.filter((each) => each === state).length;
@@ -214,11 +216,11 @@ export class FakeCoordinator implements Coordinator {
 
   async sync(workerToken: string, request: agent.SyncRequest): Promise<agent.SyncReply> {
     const worker = this.#fleet.workerByToken(workerToken);
-    for (const seen of request.observed) this.#observe(seen);
+    for (const seen of request.observed) this.#work.observe(seen);
     const observed = new Set(request.observed.map(({ uid }) => uid));
     const reply = this.#fleet.emptyReply(++this.#generation);
     await this.#until(request.wait ? reply.timers.longPollMs : 0, () => {
-      this.#fill(reply, worker.view.id, observed);
+      this.#work.fill(reply, worker.view, observed);
       reply.tunnels = worker.tunnels.splice(0);
       const { desired, stop, acknowledged, tunnels } = reply;
       return desired.length + stop.length + acknowledged.length + tunnels.length > 0;
@@ -228,29 +230,7 @@ export class FakeCoordinator implements Coordinator {
 
   async appendLogs(workerToken: string, chunks: agent.LogChunk[]): Promise<agent.LogAck[]> {
     this.#fleet.workerByToken(workerToken);
-    return chunks.map((chunk) => {
-      const found = this.#attempt(chunk.uid);
-      if (!found) throw new DroverError('STALE', `the attempt ${chunk.uid} is not known`);
-      const { job, task, attempt } = found;
-      const key = `${chunk.uid}/${chunk.stream}`;
-      const have = job.offsets.get(key) ?? 0;
-      const end = chunk.offset + chunk.bytes.length;
-      if (chunk.offset > have || end <= have) return { ...pick(chunk), offset: have };
-      const bytes = Buffer.from(chunk.bytes.subarray(have - chunk.offset));
-      job.offsets.set(key, end);
-      const text = bytes.toString('utf8');
-      job.logs.push({
-        seq: job.logs.length + 1,
-        task: task.view.id,
-        index: task.view.index,
-        attempt: attempt.n,
-        stream: chunk.stream,
-        offset: have,
-        atMs: chunk.atMs,
-        ...(Buffer.from(text).equals(bytes) ? { text } : { base64: bytes.toString('base64') }),
-      });
-      return { ...pick(chunk), offset: end };
-    });
+    return chunks.map((chunk) => this.#work.append(chunk));
   }
 
   async registerGateway(url: string, leaseMs: number): Promise<void> {
@@ -275,7 +255,7 @@ export class FakeCoordinator implements Coordinator {
   }
 
   async metrics(): Promise<string> {
-    return `# TYPE drover_jobs gauge\ndrover_jobs ${this.#jobs.size}\n`;
+    return `# TYPE drover_jobs gauge\ndrover_jobs ${this.#work.jobs.size}\n`;
   }
 
   #mint(prefix: string): string {
@@ -284,108 +264,17 @@ export class FakeCoordinator implements Coordinator {
 
   #job(who: Principal, id: string): FakeJob {
     allow(who, 'jobs:read');
-    const job = this.#jobs.get(id);
+    const job = this.#work.jobs.get(id);
     if (job && job.by.tenant === who.tenant) return job;
     throw new DroverError('NOT_FOUND', `there is no job ${id}`, {
       hint: 'drover jobs lists them.',
     });
   }
 
-  #attempt(uid: string): { job: FakeJob; task: FakeTask; attempt: AttemptView } | undefined {
-    for (const job of this.#jobs.values()) {
-      for (const task of job.tasks) {
-        const attempt = task.attempts.find((each) => each.uid === uid);
-        if (attempt) return { job, task, attempt };
-      }
-    }
-    return undefined;
-  }
-
-  #observe(seen: agent.Observation): void {
-    const found = this.#attempt(seen.uid);
-    if (!found || found.attempt.state === 'ENDED') return;
-    const { job, task, attempt } = found;
-    attempt.state = seen.state;
-    attempt.startedAtMs ??= this.#clock.now();
-    if (seen.state !== 'ENDED') {
-      task.view.state = 'RUNNING';
-      task.view.startedAtMs ??= attempt.startedAtMs;
-      return;
-    }
-    const code = seen.exitCode ?? null;
-    attempt.endedAtMs = this.#clock.now();
-    attempt.cause = seen.cause ?? 'exited';
-    attempt.exitCode = code;
-    attempt.signal = seen.signal ?? null;
-    attempt.message = seen.message ?? '';
-    const cancelled = attempt.cause === 'cancelled';
-    const state = cancelled ? 'CANCELLED' : code === 0 ? 'SUCCEEDED' : 'FAILED';
-    this.#end(job, task, state, cancelled ? 'cancelled' : `exit code ${code}`, code);
-  }
-
-  #end(job: FakeJob, task: FakeTask, state: TaskView['state'], why: string, code: number | null) {
-    Object.assign(task.view, { state, reason: why, exitCode: code, worker: null });
-    task.view.endedAtMs = this.#clock.now();
-    this.#event(job, 'task.ended', task.view.id, { reason: why, exitCode: code });
-  }
-
-  #fill(reply: agent.SyncReply, worker: string, observed: Set<string>): void {
-    reply.desired = [];
-    reply.stop = [];
-    reply.acknowledged = [];
-    const draining = this.#fleet.workers.get(worker)?.view.draining === true;
-    for (const job of this.#jobs.values()) {
-      for (const task of job.tasks) {
-        if (task.view.state === 'PENDING' && !draining) this.#assign(job, task, worker);
-        for (const attempt of task.attempts) {
-          if (attempt.worker !== worker) continue;
-          const { uid } = attempt;
-          if (attempt.state === 'ENDED' && observed.has(uid)) reply.acknowledged.push(uid);
-          if (attempt.state === 'ENDED') continue;
-          if (!observed.has(uid)) reply.desired.push(orderOf(job, task, attempt));
-          else if (job.cancelRequestedAtMs !== null) {
-            reply.stop.push({ uid, cause: 'cancelled', graceMs: job.spec.graceMs });
-          }
-        }
-      }
-    }
-  }
-
-  #assign(job: FakeJob, task: FakeTask, worker: string): void {
-    const n = ++task.view.attempts;
-    Object.assign(task.view, { state: 'ASSIGNED', reason: `assigned to ${worker}`, worker });
-    task.attempts.push({
-      uid: this.#random.hex(16),
-      task: task.view.id,
-      n,
-      round: 0,
-      worker,
-      state: 'ASSIGNED',
-      cause: null,
-      exitCode: null,
-      signal: null,
-      message: '',
-      assignedAtMs: this.#clock.now(),
-      startedAtMs: null,
-      endedAtMs: null,
-    });
-    this.#event(job, 'task.assigned', task.view.id, { worker });
-  }
-
-  #event(job: FakeJob, kind: EventKind, task: string | null, data: EventView['data']): void {
-    const seq = ++this.#counter;
-    const base = { epoch: 1, seq, atMs: this.#clock.now(), kind, job: job.id, task, data };
-    job.events.push({ ...base, attempt: null, worker: null });
-  }
-
   async #until(waitMs: number, done: () => boolean): Promise<void> {
     const deadline = this.#clock.bootMs() + waitMs;
     while (!done() && this.#clock.bootMs() < deadline) await sleep(this.#clock, POLL_MS);
   }
-}
-
-function pick({ uid, stream }: agent.LogChunk): Pick<agent.LogAck, 'uid' | 'stream'> {
-  return { uid, stream };
 }
 
 function allow(who: Principal, scope: Scope): void {

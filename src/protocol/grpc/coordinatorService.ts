@@ -206,14 +206,15 @@ function fleetMethods({
       return { tokens, nextCursor: page.nextCursor ?? undefined };
     },
     async createToken(request, context) {
+      const expiresInMs = toNumberOrNull(request.expiresInMs);
       const wanted = parse(createToken, {
         kind: tokenKind.toWordOrNone(request.kind),
         name: request.name,
-        user: request.user,
+        ...(request.user !== undefined && { user: request.user }),
         scopes: request.scopes,
         pool: request.pool,
         maxLiveWorkers: request.maxLiveWorkers,
-        expiresInMs: toNumberOrNull(request.expiresInMs) ?? undefined,
+        ...(expiresInMs !== null && { expiresInMs }),
       });
       return {
         token: fleet.tokenToWire(await coordinator.createToken(principalOf(context), wanted)),
