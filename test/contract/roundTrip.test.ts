@@ -6,6 +6,7 @@ import { silentLog } from '../../src/lib/log.ts';
 import type { Coordinator } from '../../src/protocol/coordinator.ts';
 import { createGrpcCoordinator, type GrpcCoordinator } from '../../src/protocol/grpc/client.ts';
 import { createGrpcServer, type GrpcServer } from '../../src/protocol/grpc/server.ts';
+import * as agent from './agentArbitraries.ts';
 import * as any from './arbitraries.ts';
 
 const RUNS = 40;
@@ -47,9 +48,9 @@ const ARGUMENTS: Arguments = {
   listTokens: fc.tuple(who, page),
   createToken: fc.tuple(who, any.createToken),
   revokeToken: fc.tuple(who, text),
-  join: fc.tuple(agentToken, any.joinRequest),
-  sync: fc.tuple(agentToken, any.syncRequest),
-  appendLogs: fc.tuple(agentToken, any.chunks),
+  join: fc.tuple(agentToken, agent.joinRequest),
+  sync: fc.tuple(agentToken, agent.syncRequest),
+  appendLogs: fc.tuple(agentToken, agent.chunks),
   registerGateway: fc.tuple(text, fc.maxSafeNat()),
   openTunnel: fc.tuple(who, text, text),
   readiness: fc.tuple(),
@@ -74,9 +75,9 @@ const RESULTS: Results = {
   listTokens: any.pageOf(any.token),
   createToken: any.token,
   revokeToken: any.token,
-  join: any.joinReply,
-  sync: any.syncReply,
-  appendLogs: any.acks,
+  join: agent.joinReply,
+  sync: agent.syncReply,
+  appendLogs: agent.acks,
   registerGateway: fc.constant(undefined),
   openTunnel: any.tunnelTicket,
   readiness: any.readiness,
