@@ -34,7 +34,9 @@ export function giveUp(state: State, mutation: GiveUp, nowMs: number): Result {
   const live = state.jobs.get(mutation.job);
   if (!live) return missing(`job ${mutation.job}`);
   for (const task of live.tasks) {
-    if (task.state === 'PENDING') endTask(state, live, task, 'giveUp', mutation.reason, nowMs);
+    // A task that was placed once did start within its time; its retries may wait.
+    if (task.state !== 'PENDING' || task.attempts > 0) continue;
+    endTask(state, live, task, 'giveUp', mutation.reason, nowMs);
   }
   return DONE;
 }

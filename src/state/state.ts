@@ -26,6 +26,8 @@ export interface LiveJob {
   classKey: string;
   /** The current attempt of each task by index, while it lives. */
   attempts: Map<number, Attempt>;
+  /** Gangs: where rank 0 of the newest round listens, known from its claim. */
+  master: { address: string; port: number } | null;
 }
 
 export interface LiveWorker {
@@ -68,6 +70,8 @@ export class State {
   readonly tokensByHash = new Map<string, Token>();
   readonly idempotency = new Map<string, IdempotencyEntry>();
   readonly mint: (prefix: string) => string;
+  /** Jobs with a limit on running or waiting, so that nobody need look through the others. */
+  readonly timed = new Set<LiveJob>();
   readonly deltas = new Deltas();
   /** Workers whose next sync would say something new. */
   readonly wake = new Set<WorkerId>();
@@ -248,24 +252,34 @@ export class State {
   evict(changes: Changes): void {
     for (const job of changes.endings.keys()) {
       const live = this.jobs.get(job.id);
-      if (live && live.attempts.size === 0) this.jobs.delete(job.id);
+      if (!live || live.attempts.size > 0) continue;
+      this.jobs.delete(job.id);
+      this.timed.delete(live);
     }
   }
 
   #adoptJob(job: Job, tasks: Task[]): void {
-    this.jobs.set(job.id, {
+    const live: LiveJob = {
       job,
       tasks,
       counts: countTasks(tasks),
       classKey: classKeyOf(job),
       attempts: new Map(),
-    });
+      master: null,
+    };
+    this.jobs.set(job.id, live);
+    if (job.spec.timeLimitMs > 0 || job.spec.startWithinMs > 0) this.timed.add(live);
   }
 
   #adoptAttempt(attempt: Attempt): void {
     this.attempts.set(attempt.uid, attempt);
     const found = this.task(attempt.task);
     found?.live.attempts.set(found.task.index, attempt);
+    const worker = this.workers.get(attempt.worker)?.worker;
+    const port = this.claims.get(attempt.uid)?.ports[0];
+    if (found?.task.index === 0 && worker && port !== undefined) {
+      found.live.master = { address: worker.address, port };
+    }
     this.workers.get(attempt.worker)?.attempts.set(attempt.uid, attempt);
     this.wake.add(attempt.worker);
   }

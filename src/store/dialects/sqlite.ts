@@ -44,10 +44,9 @@ export function openSqlite(options: SqliteOptions): Store {
       advance = db.prepare('UPDATE controller SET batch = batch + 1, seq = ? WHERE epoch = ?');
       return snapshot;
     },
-    commit(batch) {
-      if (!statements || !advance) return Promise.reject(new Error('commit before boot'));
-      // Synchronous inside: by the time the promise exists, the batch is on disk or has failed.
-      return Promise.try(commit, db, statements, advance, batch);
+    async commit(batch) {
+      if (!statements || !advance) throw new Error('commit before boot');
+      commit(db, statements, advance, batch);
     },
     close() {
       db.close();

@@ -1,0 +1,27 @@
+/** What can never run anywhere is refused at once, with the reason; everything else may wait. */
+import type { JobSpec } from '../../model/job.ts';
+import type { WorkerResources } from '../../model/resources.ts';
+import { Capacity } from './capacity.ts';
+
+/** A pool as configured. Without `largestWorker` it may bring anything. */
+export interface PoolLimits {
+  name: string;
+  largestWorker: WorkerResources | null;
+}
+
+/** Null when some pool could run it one day. */
+export function neverFits(spec: JobSpec, pools: readonly PoolLimits[]): string | null {
+  const candidates = spec.pool === '' ? pools : pools.filter((pool) => pool.name === spec.pool);
+  if (candidates.length === 0) {
+    const known = pools.map((pool) => pool.name).join(', ');
+    return `there is no pool "${spec.pool}"; the pools are: ${known}`;
+  }
+  const short: string[] = [];
+  for (const { name, largestWorker } of candidates) {
+    if (!largestWorker) return null;
+    const fit = new Capacity(largestWorker).fit(spec.resources);
+    if (fit.fits) return null;
+    short.push(`pool ${name}: its largest worker has too few ${fit.short}`);
+  }
+  return short.join('; ');
+}
