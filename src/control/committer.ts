@@ -3,6 +3,7 @@
  * process first waits for `durable()`. A commit that fails leaves the truth unknown: the process ends.
  */
 import type { Clock } from '../lib/clock.ts';
+import type { Changes } from '../state/changes.ts';
 import type { State } from '../state/state.ts';
 import type { Writer } from '../store/contract.ts';
 import { encodeBatch } from '../store/encode.ts';
@@ -20,8 +21,8 @@ export interface CommitterOptions {
   state: State;
   writer: Writer;
   clock: Clock;
-  /** After each commit, with replies not yet sent: wake who waits for news. */
-  onCommit: () => void;
+  /** After each commit, with what it wrote: wake who waits for news. */
+  onCommit: (changes: Changes) => void;
   /** Never returns in production: the process ends and the rebuild decides. */
   onFatal: (error: unknown) => void;
 }
@@ -56,7 +57,7 @@ export function createCommitter(options: CommitterOptions): Committer {
     current = null;
     state.evict(changes);
     done.resolve();
-    onCommit();
+    onCommit(changes);
     changed();
   };
 

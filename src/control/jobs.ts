@@ -4,7 +4,7 @@ import { jobState } from '../core/lifecycle/job.ts';
 import type { Clock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import type { JobId } from '../model/ids.ts';
-import { PRIORITIES } from '../model/job.ts';
+import { PRIORITIES, type Job } from '../model/job.ts';
 import type { Principal } from '../model/token.ts';
 import type { Page, SubmitReply, SubmitRequest } from '../protocol/coordinator.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
@@ -40,8 +40,10 @@ type JobCalls = Pick<
 >;
 
 export interface Jobs extends JobCalls {
-  /** Wakes waiters of jobs that ended; called after each commit. */
-  wakeWaiters(): void;
+  /** Wakes waiters of jobs whose end was committed. */
+  wakeWaiters(ended: Iterable<Job>): void;
+  /** Resolves when the job has ended or the time is over. */
+  ended(job: JobId, waitMs: number): Promise<void>;
 }
 
 export function createJobs(options: JobsOptions): Jobs {
@@ -146,30 +148,30 @@ export function createJobs(options: JobsOptions): Jobs {
   }
 
   async function waitJob(who: Principal, id: string, waitMs: number): Promise<JobView> {
-    const live = liveOf(who, id);
-    if (live && live.job.endedAtMs === null) {
-      await new Promise<void>((resolve) => {
-        const waiting = waiters.get(live.job.id) ?? new Set();
-        waiters.set(live.job.id, waiting);
-        const done = (): void => {
-          timer.cancel();
-          waiting.delete(done);
-          if (waiting.size === 0) waiters.delete(live.job.id);
-          resolve();
-        };
-        const timer = clock.setTimer(waitMs, done);
-        waiting.add(done);
-      });
-    }
+    if (liveOf(who, id)) await ended(id as JobId, waitMs);
     return getJob(who, id);
   }
 
-  function wakeWaiters(): void {
-    for (const [id, waiting] of waiters) {
-      const live = state.jobs.get(id);
-      if (live && live.job.endedAtMs === null) continue;
-      for (const wake of [...waiting]) wake();
-    }
+  function ended(id: JobId, waitMs: number): Promise<void> {
+    const live = state.jobs.get(id);
+    if (!live || live.job.endedAtMs !== null) return committer.durable();
+    return new Promise<void>((resolve) => {
+      const waiting = waiters.get(id) ?? new Set();
+      waiters.set(id, waiting);
+      const done = (): void => {
+        timer.cancel();
+        waiting.delete(done);
+        if (waiting.size === 0) waiters.delete(id);
+        resolve();
+      };
+      const timer = clock.setTimer(waitMs, done);
+      waiting.add(done);
+    });
+  }
+
+  function wakeWaiters(jobs: Iterable<Job>): void {
+    if (waiters.size === 0) return;
+    for (const job of jobs) for (const wake of [...(waiters.get(job.id) ?? [])]) wake();
   }
 
   return {
@@ -178,6 +180,7 @@ export function createJobs(options: JobsOptions): Jobs {
     listJobs,
     cancelJob,
     waitJob,
+    ended,
     wakeWaiters,
     ...createJobLists({ state, committer, history, getJob, viewOf }),
   };
