@@ -4,11 +4,9 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 .SUFFIXES:
 
 # Where the system's Node is older than 24.15, this one is taken from the npm registry into .node/.
-# npm checks the package against the registry's digest; the digests below pin it here as well.
+# npm checks the package against the registry's digest; tools/node.sha512 pins it here as well.
 NODE_VERSION := 24.21.0
 PLATFORM := $(shell uname -s | tr A-Z a-z)-$(shell uname -m | sed 's/x86_64/x64/;s/aarch64/arm64/')
-NODE_SHA512_linux-x64 := de750bb336795f47dc898a46d2de93add029273027f3e16520d3fa3a2317ed5f07aefa404cf37ddfa5352e545e389ae22d16b87bcc84a900580a72f23cd02ced
-NODE_SHA512_linux-arm64 := 1692513c4cf63afbd32df8c83a5346158f492cf30a825e66f9de2819804b836e242759a6bcdd5997f1cf2601781c3689e752127afd65d5c459fc333e91e5d6e6
 SYSTEM_NODE_IS_NEW := $(shell node -e 'const [a,b]=process.versions.node.split(".").map(Number);\
 process.exit(a>24||(a===24&&b>=15)?0:1)' 2>/dev/null && echo yes)
 ifneq ($(SYSTEM_NODE_IS_NEW),yes)
@@ -71,7 +69,7 @@ help: ## This list
 .PHONY: up setup test check fmt gen sim soak bench-jobs system-packages lock clean help
 
 .node/bin/node:
-	@tools/get-node.sh node-$(PLATFORM)@$(NODE_VERSION) $(NODE_SHA512_$(PLATFORM))
+	@tools/get-node.sh node-$(PLATFORM)@$(NODE_VERSION)
 
 # A node_modules that is a link belongs to another checkout and is left alone.
 $(INSTALLED): package-lock.json package.json | $(NODE)

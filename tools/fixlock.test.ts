@@ -8,7 +8,7 @@ test('package-lock.json holds every optional package it names, so that npm ci ac
   expect(Object.keys(missingEntries(lock)), 'run `make lock`').toEqual([]);
 });
 
-test('an added entry names version, platform and C library, and adding twice changes nothing', () => {
+test('an added entry names version and platform, and adding twice changes nothing', () => {
   const lock: Lock = {
     packages: {
       'node_modules/fast': {

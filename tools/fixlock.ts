@@ -1,6 +1,6 @@
 /**
- * Completes package-lock.json: some registry mirrors lack packages of other platforms, npm then leaves
- * them out of the lock, and `npm ci` refuses a lock without them. `make lock` runs this.
+ * Completes package-lock.json: some registry mirrors lack packages of other platforms, npm then
+ * leaves them out of the lock, and `npm ci` refuses a lock without them. `make lock` runs this.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 
@@ -21,7 +21,7 @@ export interface Lock {
 const OS = /\b(android|darwin|freebsd|linux|win32|windows|openharmony|netbsd|openbsd|sunos|aix)\b/;
 const CPU = /\b(arm64|arm|x64|ia32|ppc64|riscv64|s390x|loong64|loongarch64|mips64el|wasm32)\b/;
 
-/** Entries for optional packages that the lock names but does not hold, by their place in the tree. */
+/** Entries for optional packages that the lock names but does not hold, by their place. */
 export function missingEntries(lock: Lock): Record<string, LockEntry> {
   const missing: Record<string, LockEntry> = {};
   for (const [at, entry] of Object.entries(lock.packages)) {

@@ -3,7 +3,8 @@
 set -u
 missing=()
 for package in "$@"; do
-  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+  status=$(dpkg-query -W -f='${Status}' "$package" 2>/dev/null)
+  [[ $status == *'ok installed' ]] || missing+=("$package")
 done
 [ ${#missing[@]} -eq 0 ] && exit 0
 

@@ -16,7 +16,7 @@ test.each([
   ],
   [
     'one is skipped',
-    "test('a', () => {}); test.skip('b', () => {});",
+    "test('a', () => {}); test['skip']('b', () => {});",
     '1 passed, 0 failed, 1 skipped',
     0,
   ],
