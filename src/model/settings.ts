@@ -1,6 +1,6 @@
 /**
- * Every setting of Drover: one schema, with the defaults and what each is for. It lies in model/, the
- * lowest folder that may know domain words, because every part names its own section's type.
+ * Every setting of Drover with its default, in one schema. It lies in model/, the lowest folder
+ * that may know domain words: every part may name its section's type, and none may import bin/.
  */
 import { z } from 'zod';
 import { loadConfig } from '../lib/config.ts';
