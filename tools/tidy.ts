@@ -113,7 +113,7 @@ function readIfThere(path: string): Buffer | undefined {
   }
 }
 
-/** By the linter's syntax tree. Tests are left out: a `describe` is a list, not a function. */
+/** Own lines, see lint/functions.ts. Tests are left out: a `describe` is a list. */
 function longFunctions(root: string, files: SourceFile[]): Finding[] {
   const paths = files.map((file) => file.path);
   const checked = paths.filter((path) => FUNCTIONS_IN.test(path) && !FUNCTIONS_NOT_IN.test(path));
