@@ -57,7 +57,7 @@ system-packages: ## Install what tests need from Debian or Ubuntu (as root; else
 	@tools/system-packages.sh strace eatmydata faketime prometheus python3
 
 lock: $(NODE) ## Update package-lock.json after a change of package.json
-	npm install --package-lock-only --ignore-scripts --no-audit --no-fund
+	NODE_USE_SYSTEM_CA=1 npm install --package-lock-only --ignore-scripts --no-audit --no-fund
 	node tools/fixlock.ts
 
 clean: ## Remove what setup and tests made (never your data folder)

@@ -37,13 +37,14 @@ export function missingEntries(lock: Lock): Record<string, LockEntry> {
 /** Platform limits read off the name, so that npm never tries to fetch it elsewhere. */
 function platformEntry(name: string, range: string, dev: boolean): LockEntry {
   const libc = name.includes('musl') ? 'musl' : /gnu/.test(name) ? 'glibc' : undefined;
+  // In npm's own order of keys, so that its next write changes nothing.
   return {
     version: range.replace(/^[\^~]/, ''),
-    optional: true,
-    ...(dev ? { dev } : {}),
     cpu: [CPU.exec(name)?.[1] ?? 'none'],
-    os: [OS.exec(name)?.[1]?.replace('windows', 'win32') ?? 'none'],
+    ...(dev ? { dev } : {}),
     ...(libc ? { libc: [libc] } : {}),
+    optional: true,
+    os: [OS.exec(name)?.[1]?.replace('windows', 'win32') ?? 'none'],
   };
 }
 
