@@ -146,6 +146,7 @@ export function startAgent(options: AgentOptions): Agent {
       bootId: options.registration.bootId,
       start: as.starts,
       seq: ++seq,
+      epoch: seen.epoch,
       observed: runtime.list().map((attempt) => attempt.observation),
       wait: true,
     });
@@ -165,10 +166,15 @@ export function startAgent(options: AgentOptions): Agent {
   }
 
   function follow(reply: SyncReply, sentBootMs: number): void {
-    for (const order of reply.desired) runtime.start(order);
+    const marginMs = reply.timers.killMarginMs;
+    // A reply that lay unread (the agent was stopped, the machine slept) may be older than the lease it
+    // gives: the task may run elsewhere by now.
+    const ageMs = clock.bootMs() - sentBootMs;
+    for (const order of reply.desired) {
+      if (ageMs < order.attemptLeaseMs - marginMs - order.graceMs) runtime.start(order);
+    }
     for (const order of reply.stop) runtime.stop(order);
     for (const uid of reply.acknowledged) runtime.forget(uid);
-    const marginMs = reply.timers.killMarginMs;
     const live = runtime.list().filter((one) => one.observation.state !== 'ENDED');
     if (live.length > 0) {
       runtime.renewLease(

@@ -27,7 +27,7 @@ export type Decision =
   | { kind: 'retry'; charge: 'failure' | 'interruption' | 'none'; delayMs: number; reason: string };
 
 const FIRST_DELAY_MS = 1000;
-const LONGEST_DELAY_MS = 60_000;
+export const LONGEST_DELAY_MS = 60_000;
 
 export function decideRetry(ending: Ending, budgets: Budgets): Decision {
   const what = describeEnding(ending);

@@ -17,7 +17,6 @@ interface WireError {
   hint?: string;
 }
 
-
 /** Answers calls that arrive on the port by calling `target`. */
 export function serve(port: Port, target: object): void {
   const methods = target as Record<string, (...args: unknown[]) => Promise<unknown>>;
@@ -60,12 +59,16 @@ export function remote<T extends object>(port: Port, names: readonly (keyof T & 
     for (const [id, settle] of waiting) settle([id, false, gone]);
     waiting.clear();
   });
-  const call = (name: string) => (...args: unknown[]) =>
-    new Promise((resolve, reject) => {
-      const id = next++;
-      waiting.set(id, ([, ok, value]) => (ok ? resolve(value) : reject(fromWire(value as WireError))));
-      calls([id, name, args]);
-    });
+  const call =
+    (name: string) =>
+    (...args: unknown[]) =>
+      new Promise((resolve, reject) => {
+        const id = next++;
+        waiting.set(id, ([, ok, value]) =>
+          ok ? resolve(value) : reject(fromWire(value as WireError)),
+        );
+        calls([id, name, args]);
+      });
   return Object.fromEntries(names.map((name) => [name, call(name)])) as T;
 }
 
@@ -87,10 +90,17 @@ function toWire(error: unknown): WireError {
     const { code, message, hint } = error;
     return hint === undefined ? { code, message } : { code, message, hint };
   }
-  return { code: null, message: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+  return {
+    code: null,
+    message: error instanceof Error ? (error.stack ?? error.message) : String(error),
+  };
 }
 
 function fromWire(wire: WireError): Error {
   if (wire.code === null) return new Error(wire.message);
-  return new DroverError(wire.code, wire.message, wire.hint === undefined ? {} : { hint: wire.hint });
+  return new DroverError(
+    wire.code,
+    wire.message,
+    wire.hint === undefined ? {} : { hint: wire.hint },
+  );
 }

@@ -15,7 +15,8 @@ export function assign(state: State, mutation: Assign, nowMs: number): Result {
   for (const { task: id, version, claim } of mutation.tasks) {
     const task = state.task(id)?.task;
     if (!task) return missing(`task ${id}`);
-    if (task.state !== 'PENDING' || task.version !== version) return stale(`task ${id} has changed`);
+    if (task.state !== 'PENDING' || task.version !== version)
+      return stale(`task ${id} has changed`);
     members.push({ task, claim });
   }
   const full = holdAll(state, members);

@@ -121,7 +121,8 @@ function settleTask(
   // An older round is void, however its members ended: whoever failed it has paid already.
   const voidRound = gang && !cancelled && attempt.round < live.job.round;
   if (voidRound) {
-    if (live.counts.FAILED > 0) endTask(state, live, task, 'fail', 'the gang failed', nowMs, attempt);
+    if (live.counts.FAILED > 0)
+      endTask(state, live, task, 'fail', 'the gang failed', nowMs, attempt);
     else requeue(state, live, task, 0, 'another member of the gang failed', nowMs, attempt);
     return;
   }

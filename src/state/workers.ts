@@ -67,7 +67,11 @@ export function moveLiveWorker(state: State, mutation: MoveWorker, nowMs: number
     state.dropWorker(live);
   }
   state.touchWorker(worker);
-  const kinds = { suspect: 'worker.suspect', recover: 'worker.online', lose: 'worker.lost' } as const;
+  const kinds = {
+    suspect: 'worker.suspect',
+    recover: 'worker.online',
+    lose: 'worker.lost',
+  } as const;
   noteWorker(state, kinds[mutation.move], worker, nowMs, { reason: mutation.reason });
   return DONE;
 }
@@ -97,7 +101,13 @@ function countLive(state: State, joinToken: string): number {
 
 function noteWorker(
   state: State,
-  kind: 'worker.joined' | 'worker.suspect' | 'worker.online' | 'worker.lost' | 'worker.draining' | 'worker.undrained',
+  kind:
+    | 'worker.joined'
+    | 'worker.suspect'
+    | 'worker.online'
+    | 'worker.lost'
+    | 'worker.draining'
+    | 'worker.undrained',
   worker: Worker,
   nowMs: number,
   data: Record<string, string | boolean>,

@@ -28,7 +28,12 @@ export function encodeBatch(changes: Changes, epoch: number, seq: number): Write
     tables.workers = split(changes.workers, (w) => [w.id], workerFixed, workerMutable);
   }
   if (changes.tokens.size > 0) {
-    tables.tokens = split(changes.tokens, (t) => [t.id], tokenFixed, (t) => [t.revokedAtMs]);
+    tables.tokens = split(
+      changes.tokens,
+      (t) => [t.id],
+      tokenFixed,
+      (t) => [t.revokedAtMs],
+    );
   }
   if (changes.events.length > 0) {
     tables.events = { inserts: changes.events.map(eventRow), updates: [], deletes: [] };

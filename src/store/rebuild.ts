@@ -43,10 +43,7 @@ export async function readSnapshot(
 }
 
 /** A batch submission gives all its jobs the same key; together they are one entry. */
-async function readKeys(
-  db: Kysely<Database>,
-  nowMs: number,
-): Promise<Snapshot['idempotency']> {
+async function readKeys(db: Kysely<Database>, nowMs: number): Promise<Snapshot['idempotency']> {
   const rows = await db
     .selectFrom('jobs')
     .select(['id', 'tenant', 'idempotency_key', 'body_hash', 'created_at_ms'])

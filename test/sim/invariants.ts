@@ -109,6 +109,13 @@ export class Checker {
     }
   }
 
+  /** How much of what was accepted has not ended, or still holds something. */
+  pending(): number {
+    let pending = this.#claims.size;
+    for (const id of this.#acked) if (this.jobs.get(id)?.['ended_at_ms'] === null) pending++;
+    return pending;
+  }
+
   /** L1, at the end: everything accepted has ended. */
   allEnded(): void {
     for (const id of this.#acked) {
@@ -243,9 +250,10 @@ export class Checker {
 function rowsOf(batch: WriteBatch, table: TableName): Row[] {
   const writes = batch.tables[table];
   if (!writes) return [];
+  // Updates first: one batch may hold the end of an attempt and the beginning of the next.
   return [
-    ...writes.inserts.map((row) => nameRow(table, row, 'insert')),
     ...writes.updates.map((row) => nameRow(table, row, 'update')),
+    ...writes.inserts.map((row) => nameRow(table, row, 'insert')),
   ];
 }
 
@@ -270,4 +278,3 @@ function reachable(from: TaskState, to: TaskState): boolean {
   }
   return seen.has(to);
 }
-

@@ -25,6 +25,7 @@ export interface RunResult {
 const FAULTS_MS = 180_000;
 /** Leases and back-offs that began in the storm run out, then the last retries run. */
 const PEACE_MS = 3 * ATTEMPT_LEASE_MS + 30 * 60_000;
+const PEACE_STEP_MS = 20_000;
 const MACHINES = 4;
 
 export async function runSeed(seed: number, keepLines = 0): Promise<RunResult> {
@@ -107,7 +108,10 @@ class Simulation {
     };
     await world.run(FAULTS_MS, check);
     this.#heal();
-    await world.run(FAULTS_MS + PEACE_MS, check);
+    const quiet = (): boolean => work.unanswered() === 0 && this.#checker.pending() === 0;
+    for (let at = FAULTS_MS; at < FAULTS_MS + PEACE_MS && !quiet(); at += PEACE_STEP_MS) {
+      await world.run(at + PEACE_STEP_MS, check);
+    }
     if (work.unanswered() > 0) throw new Violation('L1', `${work.unanswered()} unanswered submits`);
     this.#checker.allEnded();
   }
@@ -238,7 +242,10 @@ class Simulation {
 
   #stepClock(): void {
     const world = this.#world;
-    const processes = [this.controller.process, ...[...this.#agents.values()].map((a) => a.process)];
+    const processes = [
+      this.controller.process,
+      ...[...this.#agents.values()].map((a) => a.process),
+    ];
     const process = world.pick(processes);
     if (process) process.wallOffsetMs += world.between(-3_600_000, 3_600_000);
   }

@@ -58,16 +58,21 @@ async function submit(
   const { world, network, checker, target } = options;
   for (;;) {
     try {
-      const id = await network.call(client, `submit ${key}`, () => target().process, async () => {
-        const coordinator = target().coordinator as Coordinator;
-        const who = await coordinator.authenticate(ADMIN_SECRET);
-        if (!who) throw new Error('401');
-        const request = { specs: [spec], idempotencyKey: key, bodyHash: key };
-        const reply = await coordinator.submit(who, request);
-        // The moment of the 2xx, before the network may lose it.
-        checker.submitted(key, reply.ids[0] ?? '');
-        return reply.ids[0] ?? '';
-      });
+      const id = await network.call(
+        client,
+        `submit ${key}`,
+        () => target().process,
+        async () => {
+          const coordinator = target().coordinator as Coordinator;
+          const who = await coordinator.authenticate(ADMIN_SECRET);
+          if (!who) throw new Error('401');
+          const request = { specs: [spec], idempotencyKey: key, bodyHash: key };
+          const reply = await coordinator.submit(who, request);
+          // The moment of the 2xx, before the network may lose it.
+          checker.submitted(key, reply.ids[0] ?? '');
+          return reply.ids[0] ?? '';
+        },
+      );
       world.note(`acknowledged ${key} ${id}`);
       return id;
     } catch (error) {
@@ -80,13 +85,18 @@ async function submit(
 async function cancel(options: WorkloadOptions, client: Process, id: string): Promise<void> {
   const { world, network, checker, target } = options;
   try {
-    await network.call(client, `cancel ${id}`, () => target().process, async () => {
-      const coordinator = target().coordinator as Coordinator;
-      const who = await coordinator.authenticate(ADMIN_SECRET);
-      if (!who) throw new Error('401');
-      await coordinator.cancelJob(who, id);
-      checker.cancelled(id);
-    });
+    await network.call(
+      client,
+      `cancel ${id}`,
+      () => target().process,
+      async () => {
+        const coordinator = target().coordinator as Coordinator;
+        const who = await coordinator.authenticate(ADMIN_SECRET);
+        if (!who) throw new Error('401');
+        await coordinator.cancelJob(who, id);
+        checker.cancelled(id);
+      },
+    );
     world.note(`cancelled ${id}`);
   } catch (error) {
     if ((error as Error).name === 'Violation') throw error;

@@ -1,7 +1,12 @@
 /** Free capacity of one worker: what it has less what claims hold. The only place that does this sum. */
 import type { Claim } from '../../model/claim.ts';
 import type { AttemptUid, WorkerId } from '../../model/ids.ts';
-import type { Device, DeviceRequest, ResourceRequest, WorkerResources } from '../../model/resources.ts';
+import type {
+  Device,
+  DeviceRequest,
+  ResourceRequest,
+  WorkerResources,
+} from '../../model/resources.ts';
 
 export const WHOLE_DEVICE = 1000;
 
@@ -9,7 +14,9 @@ export const WHOLE_DEVICE = 1000;
 export const MISFITS = ['devices', 'cpus', 'memory', 'ports'] as const;
 export type Misfit = (typeof MISFITS)[number];
 
-export type Fit = { fits: true; devices: number[]; ports: number[] } | { fits: false; short: Misfit };
+export type Fit =
+  | { fits: true; devices: number[]; ports: number[] }
+  | { fits: false; short: Misfit };
 
 export class Capacity {
   readonly resources: WorkerResources;

@@ -5,7 +5,13 @@
 import { claimOf, type Capacity, type Misfit } from '../placement/capacity.ts';
 import type { Claim } from '../../model/claim.ts';
 import { attemptUid, type JobId, type TaskId } from '../../model/ids.ts';
-import type { PendingClass, PendingTask, PlacementRequest, PlannerView, ViewWorker } from './view.ts';
+import type {
+  PendingClass,
+  PendingTask,
+  PlacementRequest,
+  PlannerView,
+  ViewWorker,
+} from './view.ts';
 
 export interface Placement {
   job: JobId;
@@ -187,4 +193,3 @@ export function explain(request: PlacementRequest, view: PlannerView): string {
   const parts = [...short].map(([why, workers]) => `${workers} ${words[why]}`);
   return `no room on ${view.workers.size} worker${view.workers.size === 1 ? '' : 's'}: ${parts.join(', ')}`;
 }
-

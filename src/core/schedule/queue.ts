@@ -3,6 +3,7 @@
  * one entry that is ready when all its members wait in the same round. Removal is lazy.
  */
 import type { JobId } from '../../model/ids.ts';
+import { LONGEST_DELAY_MS } from '../retry.ts';
 import type { PendingTask } from './view.ts';
 
 interface Entry {
@@ -54,7 +55,8 @@ export class PendingQueue {
   mature(nowMs: number): number | null {
     let next: number | null = null;
     for (const task of this.#later.values()) {
-      if (task.notBeforeMs <= nowMs) {
+      // Further ahead than any delay: the wall clock has gone back since it was set.
+      if (task.notBeforeMs <= nowMs || task.notBeforeMs > nowMs + LONGEST_DELAY_MS) {
         this.#later.delete(task.task);
         this.#ready(task);
       } else if (next === null || task.notBeforeMs < next) next = task.notBeforeMs;

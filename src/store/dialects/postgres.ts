@@ -6,7 +6,13 @@ import { DeposedError, type History, type Store, type WriteBatch } from '../cont
 import { createHistory } from '../history.ts';
 import { loadMigrations, pendingMigrations } from '../migrations.ts';
 import { readSnapshot } from '../rebuild.ts';
-import { TABLES, TABLE_NAMES, type ControllerRow, type Database, type TableName } from '../tables.ts';
+import {
+  TABLES,
+  TABLE_NAMES,
+  type ControllerRow,
+  type Database,
+  type TableName,
+} from '../tables.ts';
 
 /** Any constant will do, as long as every Drover uses the same: "drover" in hex. */
 const LOCK_KEY = 0x64726f766572n;
