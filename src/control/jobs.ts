@@ -52,7 +52,7 @@ export function createJobs(options: JobsOptions): Jobs {
 
   async function submit(who: Principal, request: SubmitRequest): Promise<SubmitReply> {
     for (const spec of request.specs) {
-      const reason = neverFits(spec, options.pools);
+      const reason = neverFits(spec, options.pools, state.pools);
       if (reason === null) continue;
       throw new DroverError('NEVER_FITS', reason, {
         hint: 'ask for less, or see what there is with: drover workers',

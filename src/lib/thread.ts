@@ -24,6 +24,8 @@ export function serve(port: Port, target: object): void {
   port.on('message', (message: Message) => {
     if (!('calls' in message)) return;
     for (const [id, method, args] of message.calls) {
+      // Several objects may serve one port; each answers for its own methods.
+      if (!methods[method]) continue;
       void answer(methods, method, args).then(
         (value) => replies([id, true, value]),
         (error: unknown) => replies([id, false, toWire(error)]),
@@ -37,9 +39,7 @@ async function answer(
   method: string,
   args: unknown[],
 ): Promise<unknown> {
-  const call = methods[method];
-  if (!call) throw new Error(`no method ${method} on this thread`);
-  return await call.apply(methods, args);
+  return await methods[method]?.apply(methods, args);
 }
 
 /** The far side's interface. Everything waiting is rejected when the port closes. */

@@ -92,6 +92,23 @@ const agent = section({
   attributes: z.record(z.string().min(1).max(63), z.string().max(256)).default({}),
 });
 
+/** The largest worker a pool can bring: what asks for more is refused at once. */
+const largestWorker = z.strictObject({
+  cpus: z.number().min(0.001).max(1024),
+  memoryBytes: z.int().min(0).default(0),
+  gpus: z.int().min(0).max(1024).default(0),
+  gpuModel: z.string().max(100).default(''),
+  gpuMemoryBytes: z.int().min(0).default(0),
+});
+
+/** By name. The pool `default` exists without being named. */
+const pools = z
+  .record(
+    z.string().min(1).max(100),
+    z.strictObject({ largestWorker: largestWorker.optional() }),
+  )
+  .default({});
+
 const limits = section({
   listPage: z.int().min(1).max(500).default(500),
   streamsPerTenant: z.int().min(1).default(200),
@@ -108,6 +125,7 @@ const sections = z.strictObject({
   loops,
   logs,
   agent,
+  pools,
   limits,
 });
 export type Settings = z.output<typeof sections>;

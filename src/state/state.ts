@@ -68,6 +68,8 @@ export class State {
   readonly claims = new Map<AttemptUid, Claim>();
   readonly tokens = new Map<TokenId, Token>();
   readonly tokensByHash = new Map<string, Token>();
+  /** Pools that a join token was made for. */
+  readonly pools = new Set<string>();
   readonly idempotency = new Map<string, IdempotencyEntry>();
   readonly mint: (prefix: string) => string;
   /** Jobs with a limit on running or waiting, so that nobody need look through the others. */
@@ -292,6 +294,7 @@ export class State {
 
   #adoptToken(token: Token): void {
     this.tokens.set(token.id, token);
+    if (token.kind === 'join') this.pools.add(token.pool);
     if (token.revokedAtMs === null) this.tokensByHash.set(token.hash, token);
   }
 }

@@ -9,15 +9,22 @@ export interface PoolLimits {
   largestWorker: WorkerResources | null;
 }
 
-/** Null when some pool could run it one day. */
-export function neverFits(spec: JobSpec, pools: readonly PoolLimits[]): string | null {
-  const candidates = spec.pool === '' ? pools : pools.filter((pool) => pool.name === spec.pool);
-  if (candidates.length === 0) {
-    const known = pools.map((pool) => pool.name).join(', ');
+/** Null when some pool could run it one day. `joined` are pools that have a join token, but no limits. */
+export function neverFits(
+  spec: JobSpec,
+  pools: readonly PoolLimits[],
+  joined: ReadonlySet<string>,
+): string | null {
+  const named = (name: string): boolean => spec.pool === '' || spec.pool === name;
+  const limited = pools.filter((pool) => named(pool.name));
+  const free = [...joined].filter((name) => !pools.some((pool) => pool.name === name));
+  if (free.some(named)) return null;
+  if (limited.length === 0) {
+    const known = [...pools.map((pool) => pool.name), ...free].join(', ');
     return `there is no pool "${spec.pool}"; the pools are: ${known}`;
   }
   const short: string[] = [];
-  for (const { name, largestWorker } of candidates) {
+  for (const { name, largestWorker } of limited) {
     if (!largestWorker) return null;
     const fit = new Capacity(largestWorker).fit(spec.resources);
     if (fit.fits) return null;
