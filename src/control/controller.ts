@@ -1,7 +1,6 @@
 /** The controller: live state, one writer, loops and the Coordinator over them, wired by hand. */
 import type { PoolLimits } from '../core/placement/admission.ts';
 import type { Clock } from '../lib/clock.ts';
-import { DroverError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
 import { SCOPES } from '../model/token.ts';
@@ -24,7 +23,8 @@ import type { Planner } from './planner.ts';
 import { createScheduleStep } from './schedule.ts';
 import { hashSecret } from './secrets.ts';
 import { Sessions } from './sessions.ts';
-import { Tunnels } from './tunnels.ts';
+import { createTunnelCalls, Tunnels } from './tunnels.ts';
+import { readiness } from './readiness.ts';
 
 export interface ControllerSettings {
   clusterName: string;
@@ -131,36 +131,10 @@ export function createController(options: ControllerOptions): Controller {
     ...fleet,
     ...jobs,
     ...logAccess,
+    ...createTunnelCalls({ state, jobs, tunnels, sessions }),
     join: agents.join,
     sync: agents.sync,
-    async registerGateway(url, leaseMs) {
-      tunnels.register(url, leaseMs);
-    },
-    async openTunnel(who, id, gatewayUrl) {
-      const task = id.includes('.') ? id : `${id}.0`;
-      await jobs.getJob(who, task.slice(0, task.lastIndexOf('.')));
-      const found = state.task(task as never);
-      const attempt = found && found.live.attempts.get(found.task.index);
-      if (!attempt || attempt.startedAtMs === null) {
-        throw new DroverError('CONFLICT', `task ${task} is not running`, {
-          hint: `see where it is with: drover job ${task.split('.')[0] ?? ''}`,
-        });
-      }
-      if (!tunnels.isRegistered(gatewayUrl)) {
-        throw new DroverError('UNAVAILABLE', `the gateway ${gatewayUrl} has not registered`);
-      }
-      const ticketHash = tunnels.ask(attempt.worker, gatewayUrl);
-      sessions.wakeSoon([attempt.worker]);
-      return { ticketHash, worker: attempt.worker, attempt: attempt.uid };
-    },
-    async readiness() {
-      const health = loops.map((one) => one.health());
-      const reasons = health
-        .filter((one) => !one.healthy)
-        .map((one) => `loop ${one.name}: ${one.lastError ?? 'late'}`);
-      await history.system().ping();
-      return { ready: reasons.length === 0, reasons, loops: health };
-    },
+    readiness: () => readiness(loops, history),
     metrics: () => metrics.render(),
   };
 

@@ -1,9 +1,14 @@
 /** Tunnels asked for: a ticket per dial, handed to the agent with its next sync, in memory only. */
 import type { Clock } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
-import type { WorkerId } from '../model/ids.ts';
+import { DroverError } from '../lib/errors.ts';
+import type { TaskId, WorkerId } from '../model/ids.ts';
 import type { TunnelOrder } from '../protocol/agent.ts';
+import type { Coordinator } from '../protocol/coordinator.ts';
+import type { State } from '../state/state.ts';
+import type { Jobs } from './jobs.ts';
 import { hashSecret, newSecret } from './secrets.ts';
+import type { Sessions } from './sessions.ts';
 
 /** The gateway accepts a ticket once, within this time. */
 export const TICKET_MS = 30_000;
@@ -53,4 +58,44 @@ export class Tunnels {
     const now = this.#clock.bootMs();
     return waiting.filter((one) => one.expiresBootMs > now).map((one) => one.order);
   }
+}
+
+export interface TunnelCallOptions {
+  state: State;
+  jobs: Jobs;
+  tunnels: Tunnels;
+  sessions: Sessions;
+}
+
+export function createTunnelCalls(
+  options: TunnelCallOptions,
+): Pick<Coordinator, 'registerGateway' | 'openTunnel'> {
+  const { state, jobs, tunnels, sessions } = options;
+  return {
+    async registerGateway(url, leaseMs) {
+      tunnels.register(url, leaseMs);
+    },
+
+    async openTunnel(who, id, gatewayUrl) {
+      // A job's id alone means its first task.
+      const [job = '', index] = id.split('.');
+      await jobs.getJob(who, job);
+      const first = state.jobs.get(job as never)?.tasks[0];
+      const found = state.task(index === undefined && first ? first.id : (id as TaskId));
+      const attempt = found?.live.attempts.get(found.task.index);
+      if (!attempt || attempt.startedAtMs === null) {
+        throw new DroverError('CONFLICT', `${id} is not running`, {
+          hint: `see where it is with: drover job ${job}`,
+        });
+      }
+      if (!tunnels.isRegistered(gatewayUrl)) {
+        throw new DroverError('UNAVAILABLE', `the gateway ${gatewayUrl} has not registered`, {
+          hint: 'try again in a moment',
+        });
+      }
+      const ticketHash = tunnels.ask(attempt.worker, gatewayUrl);
+      sessions.wakeSoon([attempt.worker]);
+      return { ticketHash, worker: attempt.worker, attempt: attempt.uid };
+    },
+  };
 }

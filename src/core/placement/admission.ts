@@ -1,6 +1,6 @@
 /** What can never run anywhere is refused at once, with the reason; everything else may wait. */
 import type { JobSpec } from '../../model/job.ts';
-import type { WorkerResources } from '../../model/resources.ts';
+import type { ResourceRequest, WorkerResources } from '../../model/resources.ts';
 import { Capacity } from './capacity.ts';
 
 /** A pool as configured. Without `largestWorker` it may bring anything. */
@@ -26,9 +26,16 @@ export function neverFits(
   const short: string[] = [];
   for (const { name, largestWorker } of limited) {
     if (!largestWorker) return null;
-    const fit = new Capacity(largestWorker).fit(spec.resources);
+    const fit = new Capacity(largestWorker).fit(relaxed(spec.resources, largestWorker));
     if (fit.fits) return null;
     short.push(`pool ${name}: its largest worker has too few ${fit.short}`);
   }
   return short.join('; ');
+}
+
+/** A pool that does not say which model it has may have any. */
+function relaxed(request: ResourceRequest, largest: WorkerResources): ResourceRequest {
+  const anyModel = largest.devices.some((device) => device.model === '');
+  if (!request.device || !anyModel) return request;
+  return { ...request, device: { ...request.device, models: [] } };
 }
