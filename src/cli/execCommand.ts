@@ -1,4 +1,5 @@
 /** drover exec: a command inside a running task; the bytes go through src/cli/exec.ts. */
+import type { DroverClient } from '../protocol/client.ts';
 import { UsageError } from './args.ts';
 import { defineCommand } from './command.ts';
 import { EXIT } from './exitCodes.ts';
@@ -9,9 +10,8 @@ import { splitTask } from './logs.ts';
 export interface ExecRequest {
   url: string;
   token: string | undefined;
-  job: string;
-  /** Index of the task; undefined for a job that has one only. */
-  task: number | undefined;
+  /** `<job id>.<index>`. */
+  task: string;
   command: string[];
   /** A terminal on the other side, of this terminal's size, with its keys sent as they are. */
   tty: boolean;
@@ -44,12 +44,25 @@ export const execCommand = defineCommand({
     if (options.tty && options['no-tty']) throw new UsageError('-t and -T exclude each other');
     if (context.json) throw new UsageError('exec has no JSON form', 'leave out --json');
     const { io } = context;
-    const { id: job, task } = splitTask(written, options.task);
     const terminal = io.stdin.isTTY ? io.stdout.isTTY : false;
     const { runExec } = (await import(EXEC_MODULE)) as { runExec: RunExec };
     const { url, token } = context.connection();
+    const task = await findTask(context.client(), written, options.task);
     const command = rest?.length ? rest : ['/bin/sh'];
     const tty = options.tty || (terminal && !options['no-tty']);
-    return runExec({ url, token, job, task, command, tty }, io);
+    return runExec({ url, token, task, command, tty }, io);
   },
 });
+
+/** A job of one task is named by the job alone. */
+async function findTask(
+  client: DroverClient,
+  written: string,
+  flag: string | undefined,
+): Promise<string> {
+  const { id, task } = splitTask(written, flag);
+  if (task !== undefined) return `${id}.${task}`;
+  const { items, nextCursor } = await client.listTasks(id, { limit: 1 });
+  if (items.length === 1 && nextCursor === null) return items[0]!.id;
+  throw new UsageError(`job ${id} has several tasks`, `drover exec ${id} --task N -- COMMAND`);
+}

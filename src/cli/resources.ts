@@ -59,7 +59,7 @@ export function parseGpus(text: string, what: string): Device | null {
   const memoryBytes = sizeOf(wanted, DECIMAL);
   if (memoryBytes !== undefined) return { kind: 'gpu', ...count, memoryBytes };
   const models = wanted.split(',').map((model) => model.trim());
-  if (models.includes('')) throw badGpus();
+  if (!models.every((model) => /^[a-z0-9]/i.test(model))) throw badGpus();
   return { kind: 'gpu', ...count, models };
 
   function badGpus(): UsageError {
