@@ -32,7 +32,9 @@ export function systemIo(): CliIo {
   return {
     env: process.env,
     cwd: process.cwd(),
-    stdin: process.stdin,
+    get stdin() {
+      return process.stdin;
+    },
     stdout: streamOutput(process.stdout),
     stderr: streamOutput(process.stderr),
     now: () => Date.now(),

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseArgs } from './args.ts';
 import { parseDuration, shortDuration } from './durations.ts';
@@ -8,6 +8,9 @@ import { parseArray, parseCpus, parseGpus, parseMemory, showMemory } from './res
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
+
+const part = (most: number) => fc.integer({ min: 0, max: most });
+const two = (n: number): string => String(n).padStart(2, '0');
 
 describe('durations', () => {
   test.each([
@@ -33,10 +36,8 @@ describe('durations', () => {
   );
 
   test('what Slurm prints is read back', () => {
-    const part = (most: number) => fc.integer({ min: 0, max: most });
     fc.assert(
       fc.property(part(3000), part(23), part(59), part(59), (days, hours, minutes, seconds) => {
-        const two = (n: number): string => String(n).padStart(2, '0');
         const text = `${days}-${two(hours)}:${two(minutes)}:${two(seconds)}`;
         const expected = days * DAY + hours * HOUR + minutes * MINUTE + seconds * 1000;
         expect(parseDuration(text, 't')).toBe(expected);

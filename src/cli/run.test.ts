@@ -169,7 +169,7 @@ describe('run', () => {
   });
 
   test('Ctrl-C detaches; a second one cancels', async () => {
-    let press = (): void => {};
+    let press: () => void;
     fake.onSubmit = () => setTimeout(() => press(), 100);
     const detached = await run(['run', '--', 'x'], { onReady: (p: () => void) => (press = p) });
     expect(detached.code).toBe(130);
