@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { JobView, LogRecordView } from '../protocol/jobs.ts';
 import { capture } from './testing/captured.ts';
-import { addJob, endJob, problem, startFakeServer } from './testing/fakeServer.ts';
+import { addJob, endJob, problem, send, startFakeServer } from './testing/fakeServer.ts';
 import type { FakeJob, FakeServer } from './testing/fakeServer.ts';
 
 let fake: FakeServer;
@@ -289,7 +289,36 @@ describe('logs', () => {
     await run(['logs', 'j1.1', '--tail', '5', '--since', '10m']);
     const { query } = fake.requests.at(-1)!;
     expect([query.get('task'), query.get('tail')]).toEqual(['1', '5']);
-    expect(Date.now() - Number(query.get('sinceMs'))).toBeGreaterThanOrEqual(600_000);
+    expect(Date.now() - Number(query.get('since'))).toBeGreaterThanOrEqual(600_000);
+  });
+
+  test('a problem in the stream: a passing one is tried again, another is told', async () => {
+    const job = addJob(fake, { command: ['x'] });
+    log(job, '1\n');
+    endJob(fake, job, succeeded);
+    let problems = [{ status: 503, code: 'UNAVAILABLE', detail: 'restarting' }];
+    fake.intercept = (request, response) => {
+      const next = request.path.endsWith('/logs') && problems.shift();
+      if (!next) return false;
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.end(`retry: 1000\n\n:\n\nevent: problem\ndata: ${JSON.stringify(next)}\n\n`);
+      return true;
+    };
+    expect(await run(['logs', '-f', 'j1'])).toMatchObject({ code: 0, stdout: '1\n' });
+    problems = [{ status: 500, code: 'INTERNAL', detail: 'a segment is damaged' }];
+    const failed = await run(['logs', '-f', 'j1']);
+    expect(failed).toMatchObject({ code: 1, stderr: 'error INTERNAL: a segment is damaged\n' });
+  });
+
+  test('an empty page in the middle is not the end', async () => {
+    const job = addJob(fake, { command: ['x'] });
+    fake.intercept = (request, response) => {
+      if (!request.path.endsWith('/logs') || request.query.get('after') !== null) return false;
+      send(response, 200, { data: [], meta: { next: 2, complete: false } });
+      return true;
+    };
+    for (let n = 1; n <= 3; n++) log(job, `${n}\n`);
+    expect(await run(['logs', 'j1.0'])).toMatchObject({ code: 0, stdout: '3\n' });
   });
 
   test('an unknown job', async () => {

@@ -11,6 +11,7 @@ import {
   send,
   type Call,
   type HttpOptions,
+  type Problem,
 } from './http.ts';
 import type {
   AttemptView,
@@ -147,7 +148,8 @@ async function* readLogs(
     const { data, meta } = await call<LogRecordView[]>(options, path, request);
     yield* data;
     const next = Number(meta['next'] ?? after);
-    if (data.length === 0 || next <= after) return;
+    // An empty page that moved on held only what was not asked for.
+    if (meta['complete'] === true || next <= after) return;
     after = next;
   }
 }
@@ -168,7 +170,7 @@ async function* followLogs(
       for await (const event of streamEvents(options, response, query.signal)) {
         failures = 0;
         if (event.event === 'end') return;
-        if (event.event === 'error') throw new ApiError(500, JSON.parse(event.data) as object);
+        if (event.event === 'problem') throw streamProblem(event.data);
         if (event.event !== 'log') continue;
         const record = JSON.parse(event.data) as LogRecordView;
         if (record.seq <= after) continue;
@@ -183,6 +185,12 @@ async function* followLogs(
     }
     await delay(retryPauseMs(failures++), undefined, { signal: query.signal });
   }
+}
+
+/** Too late for an HTTP status, so the stream carries it. */
+function streamProblem(data: string): ApiError {
+  const problem = JSON.parse(data) as Problem & { status?: number };
+  return new ApiError(problem.status ?? 500, problem);
 }
 
 function openStream(
@@ -215,7 +223,7 @@ async function* streamEvents(
 function logParameters(query: LogOptions, after: number) {
   return {
     task: query.task,
-    sinceMs: query.sinceMs,
+    since: query.sinceMs,
     tail: after > 0 ? undefined : query.tail,
     after: after > 0 ? after : undefined,
   };
