@@ -1,4 +1,4 @@
-/** Reads a command's arguments by its table of options; a wrong one is answered with the nearest. */
+/** Reads a command's arguments by its table of options; a wrong one gets the nearest named. */
 import { nearest } from './nearest.ts';
 
 export interface Option {

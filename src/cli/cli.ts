@@ -1,4 +1,4 @@
-/** The command line: finds the command and runs it. bin/drover.ts calls it for all but the roles. */
+/** The command line: finds the command and runs it. bin/drover.ts calls it for all but roles. */
 import { cancelCommand } from './cancel.ts';
 import type { Command } from './command.ts';
 import { reportError } from './errors.ts';

@@ -40,7 +40,7 @@ export interface CommandDefinition<Table extends OptionTable> {
   run(parsed: ParsedArgs<Table & typeof COMMON>, context: CommandContext): Promise<number>;
 }
 
-export const COMMON = {
+const COMMON = {
   json: { kind: 'flag', help: 'machine-readable output' },
   url: { kind: 'text', value: 'URL', help: 'the server (else DROVER_URL, login, or drover up)' },
   help: { kind: 'flag', short: 'h', help: 'this text' },

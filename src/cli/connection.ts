@@ -79,7 +79,7 @@ function readContexts(file: string): Contexts {
   return { current, servers };
 }
 
-export function contextPath(env: Environment): string {
+function contextPath(env: Environment): string {
   const config = env['XDG_CONFIG_HOME'] || path.join(home(env), '.config');
   return path.join(config, 'drover', 'context.json');
 }

@@ -2,10 +2,10 @@
 import { DroverError } from '../lib/errors.ts';
 import { ApiError, ConnectionError } from '../protocol/client.ts';
 import { UsageError } from './args.ts';
-import { colours, type CliIo } from './io.ts';
+import { colours, OutputClosed, type CliIo } from './io.ts';
 import { printable } from './table.ts';
 
-export interface ErrorReport {
+interface ErrorReport {
   code: string;
   message: string;
   /** Each thing that is wrong with a request, where the server named several. */
@@ -14,22 +14,28 @@ export interface ErrorReport {
   requestId?: string | undefined;
 }
 
+/** Never throws: an error that cannot be written has nobody to read it, the exit code is left. */
 export async function reportError(
   io: CliIo,
   error: unknown,
   options: { command: string; json: boolean },
 ): Promise<void> {
   const report = describeError(error, options.command);
-  if (options.json) {
-    await io.stderr.write(`${JSON.stringify({ error: report })}\n`);
-    return;
+  const text = options.json ? JSON.stringify({ error: report }) : errorText(io, report);
+  try {
+    await io.stderr.write(`${text}\n`);
+  } catch (failure) {
+    if (!(failure instanceof OutputClosed)) throw failure;
   }
+}
+
+function errorText(io: CliIo, report: ErrorReport): string {
   const paint = colours(io, io.stderr);
   const lines = [`${paint.red('error')} ${report.code}: ${printable(report.message)}`];
   for (const violation of report.violations ?? []) lines.push(`  ${printable(violation)}`);
   if (report.requestId) lines.push(`  request ${printable(report.requestId)}`);
   if (report.try) lines.push(`try: ${printable(report.try)}`);
-  await io.stderr.write(`${lines.join('\n')}\n`);
+  return lines.join('\n');
 }
 
 function describeError(error: unknown, command: string): ErrorReport {

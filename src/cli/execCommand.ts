@@ -45,11 +45,11 @@ export const execCommand = defineCommand({
     if (context.json) throw new UsageError('exec has no JSON form', 'leave out --json');
     const { io } = context;
     const terminal = io.stdin.isTTY ? io.stdout.isTTY : false;
-    const { runExec } = (await import(EXEC_MODULE)) as { runExec: RunExec };
     const { url, token } = context.connection();
     const task = await findTask(context.client(), written, options.task);
     const command = rest?.length ? rest : ['/bin/sh'];
     const tty = options.tty || (terminal && !options['no-tty']);
+    const { runExec } = (await import(EXEC_MODULE)) as { runExec: RunExec };
     return runExec({ url, token, task, command, tty }, io);
   },
 });

@@ -43,7 +43,7 @@ export function jobExitCode(job: JobView, attempts: AttemptView[]): number {
   }
 }
 
-/** Of each task the last attempt counts; the first task that failed by itself speaks for the job. */
+/** Of each task the last attempt counts; the first task that failed by itself speaks for all. */
 export function decisiveAttempt(attempts: AttemptView[]): AttemptView | undefined {
   const last = new Map<string, AttemptView>();
   for (const attempt of attempts) {

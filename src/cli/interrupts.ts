@@ -13,7 +13,7 @@ export interface Interrupts {
 }
 
 /** How long a second Ctrl-C is waited for before the command ends and leaves the job alone. */
-export const DETACH_WINDOW_MS = 3000;
+const DETACH_WINDOW_MS = 3000;
 
 export function watchInterrupts(io: CliIo): Interrupts {
   const first = new AbortController();

@@ -1,4 +1,4 @@
-/** The world as a command sees it: streams, environment, time and Ctrl-C, passed in for the tests. */
+/** The world as a command sees it: streams, environment, time and Ctrl-C, passed in. */
 import { once } from 'node:events';
 
 export interface Output {

@@ -83,7 +83,7 @@ function taskSummary({ tasks }: JobView): string {
   return [String(total), ...parts].join(', ');
 }
 
-export function showResources(spec: NonNullable<JobView['spec']>): string {
+function showResources(spec: NonNullable<JobView['spec']>): string {
   const { cpuMillis, memoryBytes, device, ports } = spec.resources;
   const parts = [`${showCpus(cpuMillis)} cpus`];
   if (memoryBytes > 0) parts.push(showMemory(memoryBytes));

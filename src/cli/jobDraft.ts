@@ -1,4 +1,4 @@
-/** A job as people describe it, by flags or in a file, made into the specification the API takes. */
+/** A job as people describe it, by flags or in a file, made into what the API takes. */
 import path from 'node:path';
 import type { SubmittedSpec } from '../protocol/jobs.ts';
 import { UsageError, wholeNumber } from './args.ts';

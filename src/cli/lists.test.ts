@@ -2,7 +2,8 @@ import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { TokenView, WorkerView } from '../protocol/fleet.ts';
 import { capture } from './testing/captured.ts';
-import { addJob, endJob, startFakeServer, type FakeServer } from './testing/fakeServer.ts';
+import { addJob, endJob } from './testing/fakeJobs.ts';
+import { startFakeServer, type FakeServer } from './testing/fakeServer.ts';
 
 let fake: FakeServer;
 beforeEach(async () => {

@@ -12,7 +12,7 @@ export interface LogOutput {
 const LINE_LIMIT_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 
-export function recordBytes(record: LogRecordView): Buffer {
+function recordBytes(record: LogRecordView): Buffer {
   if (record.base64 !== undefined) return Buffer.from(record.base64, 'base64');
   return Buffer.from(record.text ?? '', 'utf8');
 }

@@ -131,8 +131,8 @@ async function followToEnd(
   const merged = spec.shape !== undefined && spec.shape.kind !== 'single';
   const output = json ? jsonOutput(io) : merged ? prefixedOutput(io) : exactOutput(io);
   const status = showWaitStatus(io, client, id);
-  const onReconnect = (): void => {
-    if (io.stderr.isTTY) void context.notice('the connection broke, trying again');
+  const onReconnect = async (): Promise<void> => {
+    if (io.stderr.isTTY) await context.notice('the connection broke, trying again');
   };
   try {
     for await (const record of client.followLogs(id, { signal, onReconnect })) {

@@ -10,8 +10,9 @@ export interface Column<Row> {
 
 const GAP = '  ';
 const segments = new Intl.Segmenter();
-const WIDE =
-  /^[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|^\p{Emoji_Presentation}/u;
+/** Two columns each: East Asian letters and full-width forms, and emoji. */
+const WIDE_LETTER = /^[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]/u;
+const EMOJI = /^\p{Emoji_Presentation}/u;
 
 export async function printTable<Row>(
   io: CliIo,
@@ -47,10 +48,12 @@ export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '�');
 }
 
-export function displayWidth(text: string): number {
+function displayWidth(text: string): number {
   if (/^[\u0020-\u007e]*$/.test(text)) return text.length;
   let width = 0;
-  for (const { segment } of segments.segment(text)) width += WIDE.test(segment) ? 2 : 1;
+  for (const { segment } of segments.segment(text)) {
+    width += WIDE_LETTER.test(segment) || EMOJI.test(segment) ? 2 : 1;
+  }
   return width;
 }
 

@@ -1,4 +1,4 @@
-/** The TypeScript client: every REST call, typed, with safe retries and a log stream that resumes. */
+/** The TypeScript client: every REST call, typed, with safe retries and logs that resume. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ClusterView, CreateToken, TokenView, WorkerView } from './fleet.ts';
 import {
@@ -51,14 +51,14 @@ export interface LogOptions {
   tail?: number | undefined;
   signal?: AbortSignal | undefined;
   /** Told each time the stream broke and is opened again. */
-  onReconnect?: (error: unknown) => void;
+  onReconnect?: (error: unknown) => Promise<void>;
 }
 
 /** What is known at the moment of acceptance. */
 export type SubmittedJob = Pick<JobView, 'id' | 'state'>;
 
 /** How long a broken log stream is reopened: a controller may be away for minutes. */
-export const FOLLOW_RETRY_WINDOW_MS = 600_000;
+const FOLLOW_RETRY_WINDOW_MS = 600_000;
 
 export type DroverClient = ReturnType<typeof createClient>;
 
@@ -154,7 +154,7 @@ async function* readLogs(
   }
 }
 
-/** Every record once and in order, over however many connections that takes, until the job's end. */
+/** Every record once and in order, over however many connections that takes, until the end. */
 async function* followLogs(
   options: HttpOptions,
   path: string,
@@ -181,7 +181,7 @@ async function* followLogs(
       brokenAtMs = Math.min(brokenAtMs, performance.now());
       const late = performance.now() - brokenAtMs > FOLLOW_RETRY_WINDOW_MS;
       if (query.signal?.aborted || late || !mayPass(error)) throw error;
-      query.onReconnect?.(error);
+      await query.onReconnect?.(error);
     }
     await delay(retryPauseMs(failures++), undefined, { signal: query.signal });
   }

@@ -1,4 +1,4 @@
-/** One REST call: sends it, retries what is safe to repeat, and turns failures into typed errors. */
+/** One REST call: sends it, retries what is safe to repeat, turns failures into typed errors. */
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** The server answered with a problem. */
@@ -70,7 +70,7 @@ export interface Call {
 /** How long one unary call may take; a parked `wait` adds its own time. */
 export const CALL_TIMEOUT_MS = 30_000;
 /** How long a repeatable call is tried again: covers a controller restart (2 s) with room. */
-export const RETRY_WINDOW_MS = 15_000;
+const RETRY_WINDOW_MS = 15_000;
 const RETRY_FIRST_MS = 100;
 const RETRY_MOST_MS = 2_000;
 const RETRYABLE_STATUS = new Set([502, 503, 504]);
@@ -207,6 +207,11 @@ function causeCode(error: unknown): string | undefined {
   return undefined;
 }
 
+/** The innermost cause: fetch itself only says that it failed. */
 function describe(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  let inner = error;
+  for (let depth = 0; inner instanceof Error && inner.cause && depth < 5; depth++) {
+    inner = inner.cause;
+  }
+  return inner instanceof Error ? inner.message : String(inner);
 }

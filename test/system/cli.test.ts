@@ -6,9 +6,8 @@ import { symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { LogRecordView } from '../../src/protocol/jobs.ts';
-import { addJob, endJob, FAKE_TOKEN, startFakeServer } from '../../src/cli/testing/fakeServer.ts';
-import type { FakeJob, FakeServer } from '../../src/cli/testing/fakeServer.ts';
+import { addJob, addOutput, endJob } from '../../src/cli/testing/fakeJobs.ts';
+import { FAKE_TOKEN, startFakeServer, type FakeServer } from '../../src/cli/testing/fakeServer.ts';
 
 const DROVER = path.resolve(import.meta.dirname, '../../drover');
 let fake: FakeServer;
@@ -49,14 +48,6 @@ function start(args: string[], program = DROVER): { child: ChildProcess; ended: 
   return { child, ended };
 }
 
-function log(job: FakeJob, bytes: Buffer, stream: LogRecordView['stream'] = 'stdout'): void {
-  const seq = job.records.length + 1;
-  const task = `${job.view.id}.0`;
-  const base64 = bytes.toString('base64');
-  job.records.push({ seq, task, index: 0, attempt: 1, stream, offset: 0, atMs: 1, base64 });
-  fake.changed();
-}
-
 const requested = (suffix: string): Promise<void> =>
   expect
     .poll(() => fake.requests.some(({ path }) => path.endsWith(suffix)), { timeout: 10_000 })
@@ -68,8 +59,8 @@ describe('run', () => {
       Buffer.from(Uint8Array.from({ length: 16_384 }, (_, i) => (i * 31 + n * 17) & 0xff)),
     );
     fake.onSubmit = (job) => {
-      for (const block of blocks) log(job, block);
-      log(job, Buffer.from('warning\n'), 'stderr');
+      for (const block of blocks) addOutput(fake, job, block);
+      addOutput(fake, job, 'warning\n', { stream: 'stderr' });
       endJob(fake, job, { state: 'FAILED', exitCode: 42 });
       job.attempts.push({ task: 'j1.0', n: 1, cause: 'exited', exitCode: 42 } as never);
     };
@@ -106,7 +97,7 @@ describe('run', () => {
     const { child, ended } = start(['logs', '-f', 'j1']);
     child.stdout!.once('data', () => child.stdout!.destroy());
     const line = Buffer.from(`${'y'.repeat(70_000)}\n`);
-    const pump = setInterval(() => log(job, line), 10);
+    const pump = setInterval(() => addOutput(fake, job, line), 10);
     const { code, stderr } = await ended;
     clearInterval(pump);
     expect([code, stderr]).toEqual([141, '']);

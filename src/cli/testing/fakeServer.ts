@@ -2,26 +2,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TokenView, WorkerView } from '../../protocol/fleet.ts';
-import type {
-  AttemptView,
-  JobView,
-  LogRecordView,
-  QueueEntry,
-  SubmittedSpec,
-  TaskView,
-} from '../../protocol/jobs.ts';
+import type { JobView, QueueEntry, SubmittedSpec } from '../../protocol/jobs.ts';
+import { addJob, endJob, type FakeJob } from './fakeJobs.ts';
 
 export const FAKE_TOKEN = 'drv_test_token';
-
-export interface FakeJob {
-  view: JobView;
-  spec: SubmittedSpec;
-  tasks: TaskView[];
-  attempts: AttemptView[];
-  records: LogRecordView[];
-  /** Followers are told the end once this is set. */
-  logEnded: boolean;
-}
 
 export interface FakeRequest {
   method: string;
@@ -169,68 +153,6 @@ function submit({ fake, request, response, keys }: Exchange): void {
   send(response, 201, { data, meta: {} });
 }
 
-export function addJob(fake: FakeServer, spec: SubmittedSpec): FakeJob {
-  const id = `j${fake.jobs.size + 1}`;
-  const shape = spec.shape ?? { kind: 'single' };
-  const indices =
-    shape.kind === 'array'
-      ? shape.indices
-      : Array.from({ length: shape.kind === 'gang' ? shape.size : 1 }, (_, i) => i);
-  const createdAtMs = Date.now();
-  const view: JobView = {
-    id,
-    name: spec.name ?? '',
-    state: 'PENDING',
-    reason: '',
-    kind: 'batch',
-    cluster: 'local',
-    tenant: 'default',
-    owner: 'ada',
-    submittingPrincipal: 'ada',
-    priority: spec.priority ?? 'batch',
-    pool: spec.pool ?? '',
-    createdAtMs,
-    startedAtMs: null,
-    endedAtMs: null,
-    cancelRequestedAtMs: null,
-    exitCode: null,
-    tasks: { ...NO_TASKS, total: indices.length, pending: indices.length },
-  };
-  const tasks = indices.map((index): TaskView => ({ ...taskOf(id, index), createdAtMs }));
-  const job: FakeJob = { view, spec, tasks, attempts: [], records: [], logEnded: false };
-  fake.jobs.set(id, job);
-  fake.onSubmit(job);
-  return job;
-}
-
-const NO_TASKS = {
-  total: 0,
-  pending: 0,
-  running: 0,
-  succeeded: 0,
-  failed: 0,
-  cancelled: 0,
-  unschedulable: 0,
-};
-
-function taskOf(job: string, index: number): TaskView {
-  return {
-    id: `${job}.${index}`,
-    job,
-    index,
-    state: 'PENDING',
-    reason: '',
-    attempts: 0,
-    failures: 0,
-    interruptions: 0,
-    exitCode: null,
-    worker: null,
-    createdAtMs: 0,
-    startedAtMs: null,
-    endedAtMs: null,
-  };
-}
-
 function listedJobs({ fake, request }: Exchange): JobView[] {
   const wanted = ['state', 'name', 'owner'].flatMap((key): [keyof JobView, string][] => {
     const value = request.query.get(key);
@@ -255,13 +177,6 @@ async function answerJob(exchange: Exchange, id: string, action: string): Promis
     await exchange.wait(() => job.view.endedAtMs !== null, waitMs);
   }
   send(response, 200, { data: { ...job.view, spec: job.spec }, meta: {} });
-}
-
-/** Ends a job and its log. */
-export function endJob(fake: FakeServer, job: FakeJob, end: Partial<JobView>): void {
-  Object.assign(job.view, { endedAtMs: Date.now(), ...end });
-  job.logEnded = true;
-  fake.changed();
 }
 
 function readLog({ request, response }: Exchange, job: FakeJob): void {
