@@ -1,5 +1,5 @@
 /** Reads a command's arguments by its table of options; a wrong one gets the nearest named. */
-import { nearest } from './nearest.ts';
+import { nearest } from '../lib/nearest.ts';
 
 export interface Option {
   kind: 'flag' | 'text' | 'list';

@@ -11,7 +11,7 @@ import { jobCommand } from './job.ts';
 import { jobsCommand } from './jobs.ts';
 import { loginCommand } from './login.ts';
 import { logsCommand } from './logs.ts';
-import { nearest } from './nearest.ts';
+import { nearest } from '../lib/nearest.ts';
 import { queueCommand } from './queue.ts';
 import { runCommand } from './run.ts';
 import { submitCommand } from './submit.ts';

@@ -1,10 +1,11 @@
+/** Where the server is found, logging in, servers that are not there, and help. */
 import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { findConnection, saveContext } from './connection.ts';
-import { capture } from './testing/captured.ts';
-import { FAKE_TOKEN, startFakeServer, type FakeServer } from './testing/fakeServer.ts';
+import { capture } from './captured.ts';
+import { FAKE_TOKEN, startFakeServer, type FakeServer } from './fakeServer.ts';
 
 let fake: FakeServer;
 let home: string;

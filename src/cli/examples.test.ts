@@ -1,3 +1,4 @@
+/** The files in examples/ are jobs the API takes, and do what they say. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
@@ -5,8 +6,8 @@ import { createServer, type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { jobSpec } from '../protocol/jobs.ts';
-import { capture } from './testing/captured.ts';
-import { startFakeServer, type FakeServer } from './testing/fakeServer.ts';
+import { capture } from './captured.ts';
+import { startFakeServer, type FakeServer } from './fakeServer.ts';
 
 const EXAMPLES = path.resolve(import.meta.dirname, '../../examples');
 

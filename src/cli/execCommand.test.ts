@@ -1,7 +1,8 @@
+/** What `drover exec` refuses before it opens a tunnel. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { capture } from './testing/captured.ts';
-import { addJob } from './testing/fakeJobs.ts';
-import { startFakeServer, type FakeServer } from './testing/fakeServer.ts';
+import { capture } from './captured.ts';
+import { addJob } from './fakeJobs.ts';
+import { startFakeServer, type FakeServer } from './fakeServer.ts';
 
 let fake: FakeServer;
 beforeEach(async () => {

@@ -1,3 +1,4 @@
+/** How the end of a job becomes an exit code. */
 import { expect, test } from 'vitest';
 import type { AttemptView, JobView } from '../protocol/jobs.ts';
 import { jobExitCode } from './exitCodes.ts';

@@ -4,7 +4,7 @@ import type { SubmittedSpec } from '../protocol/jobs.ts';
 import { UsageError, wholeNumber } from './args.ts';
 import { parseDuration } from './durations.ts';
 import { envFileEntries, envFromList, type Environment } from './environment.ts';
-import { nearest } from './nearest.ts';
+import { nearest } from '../lib/nearest.ts';
 import { parseArray, parseCpus, parseGpus, parseMemory } from './resources.ts';
 
 /** Keys as in a job file; `run` fills the same ones from its flags. */

@@ -5,7 +5,7 @@ import { UsageError } from './args.ts';
 import { defineCommand, takePositionals } from './command.ts';
 import { ago, shortDuration } from './durations.ts';
 import { EXIT } from './exitCodes.ts';
-import { nearest } from './nearest.ts';
+import { nearest } from '../lib/nearest.ts';
 import { fetchList, pagingOptions, printList } from './paging.ts';
 import { statePaint } from './states.ts';
 import type { Column } from './table.ts';

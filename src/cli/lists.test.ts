@@ -1,9 +1,10 @@
+/** What lists and single things look like, and their JSON. */
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { TokenView, WorkerView } from '../protocol/fleet.ts';
-import { capture } from './testing/captured.ts';
-import { addJob, endJob } from './testing/fakeJobs.ts';
-import { startFakeServer, type FakeServer } from './testing/fakeServer.ts';
+import { capture } from './captured.ts';
+import { addJob, endJob } from './fakeJobs.ts';
+import { startFakeServer, type FakeServer } from './fakeServer.ts';
 
 let fake: FakeServer;
 beforeEach(async () => {

@@ -1,8 +1,9 @@
+/** `drover logs` and `drover wait` against a server. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { JobView } from '../protocol/jobs.ts';
-import { capture } from './testing/captured.ts';
-import { addJob, addOutput, endJob, type FakeJob } from './testing/fakeJobs.ts';
-import { send, startFakeServer, type FakeServer } from './testing/fakeServer.ts';
+import { capture } from './captured.ts';
+import { addJob, addOutput, endJob, type FakeJob } from './fakeJobs.ts';
+import { send, startFakeServer, type FakeServer } from './fakeServer.ts';
 
 let fake: FakeServer;
 beforeEach(async () => {

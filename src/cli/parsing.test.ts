@@ -1,8 +1,8 @@
+/** Durations, resources, arrays and arguments as people write them. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseArgs } from './args.ts';
 import { parseDuration, shortDuration } from './durations.ts';
-import { nearest } from './nearest.ts';
 import { parseArray, parseCpus, parseGpus, parseMemory, showMemory } from './resources.ts';
 
 const MINUTE = 60_000;
@@ -184,15 +184,4 @@ describe('arguments', () => {
       }),
     );
   });
-});
-
-test.each([
-  ['jbos', 'jobs'],
-  ['job', 'job'],
-  ['canel', 'cancel'],
-  ['sub', 'submit'],
-  ['zzzz', undefined],
-  ['', undefined],
-])('nearest to %j is %j', (typed, expected) => {
-  expect(nearest(typed, ['job', 'jobs', 'cancel', 'submit'])).toBe(expected);
 });

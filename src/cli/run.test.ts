@@ -1,8 +1,9 @@
+/** `drover run` against a server: flags, exact bytes, resume, Ctrl-C, bad input. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { JobView, LogRecordView } from '../protocol/jobs.ts';
-import { capture } from './testing/captured.ts';
-import { addOutput, endJob, type FakeJob } from './testing/fakeJobs.ts';
-import { problem, startFakeServer, type FakeServer } from './testing/fakeServer.ts';
+import { capture } from './captured.ts';
+import { addOutput, endJob, type FakeJob } from './fakeJobs.ts';
+import { problem, startFakeServer, type FakeServer } from './fakeServer.ts';
 
 let fake: FakeServer;
 beforeEach(async () => {
@@ -40,7 +41,7 @@ describe('run', () => {
       name: 'n',
       pool: 'p',
       priority: 'interactive',
-      workdir: '/home/ada/sub',
+      workdir: '/srv/lab/sub',
       retries: 2,
       timeLimitMs: 86_400_000,
       startWithinMs: 7_200_000,

@@ -1,6 +1,7 @@
+/** Job files: shorthand, batches and what is wrong with them. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { capture } from './testing/captured.ts';
-import { startFakeServer, type FakeServer } from './testing/fakeServer.ts';
+import { capture } from './captured.ts';
+import { startFakeServer, type FakeServer } from './fakeServer.ts';
 
 let fake: FakeServer;
 beforeEach(async () => {
@@ -40,7 +41,7 @@ labels: { team: x }
       shape: { kind: 'gang', size: 4 },
       timeLimitMs: 86_400_000,
       startWithinMs: 90 * 60_000,
-      workdir: '/home/ada/data',
+      workdir: '/srv/lab/data',
       retries: 1,
       env: { EPOCHS: '3', DEBUG: 'true' },
       labels: { team: 'x' },

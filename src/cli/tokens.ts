@@ -5,7 +5,7 @@ import { UsageError, wholeNumber } from './args.ts';
 import { defineCommand, takePositionals, type CommandContext } from './command.ts';
 import { ago, parseDuration, shortDuration } from './durations.ts';
 import { EXIT } from './exitCodes.ts';
-import { nearest } from './nearest.ts';
+import { nearest } from '../lib/nearest.ts';
 import { fetchList, pagingOptions, printList } from './paging.ts';
 import type { Column } from './table.ts';
 

@@ -4,7 +4,7 @@ import { UsageError } from './args.ts';
 import { defineCommand, takePositionals, type CommandContext } from './command.ts';
 import { ago } from './durations.ts';
 import { EXIT } from './exitCodes.ts';
-import { nearest } from './nearest.ts';
+import { nearest } from '../lib/nearest.ts';
 import { fetchList, pagingOptions, printList } from './paging.ts';
 import { showCpus, showMemory } from './resources.ts';
 import { statePaint } from './states.ts';

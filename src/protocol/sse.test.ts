@@ -1,3 +1,4 @@
+/** Server-sent events, however the network cuts them. */
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { readEvents, SSE_EVENT_LIMIT_CHARS, type SseEvent } from './sse.ts';
@@ -12,7 +13,8 @@ async function read(chunks: Uint8Array[]): Promise<SseEvent[]> {
 }
 
 const text =
-  'retry: 5\n\n: comment\n\nid: 1\nevent: log\ndata: {"a":"é😀"}\n\nid: 2\r\ndata: x\r\ndata:y\r\n\r\n' +
+  'retry: 5\n\n: comment\n\nid: 1\nevent: log\ndata: {"a":"é😀"}\n\n' +
+  'id: 2\r\ndata: x\r\ndata:y\r\n\r\n' +
   'id: 3\n\ndata\n\nevent: end\ndata: {}\n\nid: 9\ndata: cut off';
 
 test('events come out the same however the bytes were cut', async () => {

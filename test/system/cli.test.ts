@@ -6,8 +6,8 @@ import { symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { addJob, addOutput, endJob } from '../../src/cli/testing/fakeJobs.ts';
-import { FAKE_TOKEN, startFakeServer, type FakeServer } from '../../src/cli/testing/fakeServer.ts';
+import { addJob, addOutput, endJob } from '../../src/cli/fakeJobs.ts';
+import { FAKE_TOKEN, startFakeServer, type FakeServer } from '../../src/cli/fakeServer.ts';
 
 const DROVER = path.resolve(import.meta.dirname, '../../drover');
 let fake: FakeServer;

@@ -1,13 +1,13 @@
 /** A real HTTP server with jobs in memory that answers as the gateway does, for the CLI's tests. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { TokenView, WorkerView } from '../../protocol/fleet.ts';
-import type { JobView, QueueEntry, SubmittedSpec } from '../../protocol/jobs.ts';
+import type { TokenView, WorkerView } from '../protocol/fleet.ts';
+import type { JobView, QueueEntry, SubmittedSpec } from '../protocol/jobs.ts';
 import { addJob, endJob, type FakeJob } from './fakeJobs.ts';
 
 export const FAKE_TOKEN = 'drv_test_token';
 
-export interface FakeRequest {
+interface FakeRequest {
   method: string;
   path: string;
   query: URLSearchParams;

@@ -1,7 +1,7 @@
 /** Runs a command line in this process and keeps what it printed. */
 import { Readable } from 'node:stream';
-import { runCli } from '../cli.ts';
-import type { CliIo, Output } from '../io.ts';
+import { runCli } from './cli.ts';
+import type { CliIo, Output } from './io.ts';
 import { FAKE_TOKEN } from './fakeServer.ts';
 
 export interface Captured {
@@ -33,7 +33,7 @@ export async function capture(args: string[], options: CaptureOptions = {}): Pro
       ...(options.url ? { DROVER_URL: options.url, DROVER_TOKEN: FAKE_TOKEN } : {}),
       ...options.env,
     },
-    cwd: options.cwd ?? '/home/ada',
+    cwd: options.cwd ?? '/srv/lab',
     stdin: Readable.from(options.stdin ? [options.stdin] : []) as unknown as NodeJS.ReadStream,
     stdout: keep(stdout, options.columns ?? 0),
     stderr: keep(stderr, options.columns ?? 0),

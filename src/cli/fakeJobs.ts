@@ -5,7 +5,7 @@ import type {
   LogRecordView,
   SubmittedSpec,
   TaskView,
-} from '../../protocol/jobs.ts';
+} from '../protocol/jobs.ts';
 import type { FakeServer } from './fakeServer.ts';
 
 export interface FakeJob {
