@@ -5,7 +5,7 @@ import { DROVER_SYSTEM, DroverServer } from './servers/drover.ts';
 import { folder, measure, mustEqual, type Bench, type System } from './support/bench.ts';
 import { closedLoop, type RequestShape } from './support/loader.ts';
 import { concurrently } from './support/measure.ts';
-import { BATCH_SIZE } from './support/payload.ts';
+import { BATCH_SIZE } from './support/workload.ts';
 
 export async function batch(bench: Bench): Promise<void> {
   await measure(bench, BARE_SYSTEM, ['batchRate'], async () => {

@@ -1,13 +1,14 @@
-/** Scenario 0: what the load generator and the disk can do, so that no server is blamed for them. */
+/**
+ * Scenario 0: what the load generator and the disk can do, so that no server is blamed for them.
+ */
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { startScript } from './support/processes.ts';
 import { COUNTER, closedLoop } from './support/loader.ts';
-import { PAYLOAD } from './support/payload.ts';
+import { CONNECTIONS, PAYLOAD } from './support/workload.ts';
 import { percentile } from './support/measure.ts';
 import { folder, type Bench } from './support/bench.ts';
 
-export const CONNECTIONS = 64;
 const DISK_SAMPLES = 500;
 
 interface Autocannon {
@@ -59,7 +60,10 @@ function calibrateDisk(bench: Bench): void {
   bench.report.add('diskSyncP99', { ...figure, value: percentile(samples, 0.99) });
 }
 
-/** A well-known generator on the same server, to see that ours counts right and does not cost more. */
+/**
+ * A well-known generator on the same server, to see that ours counts right and does not cost
+ * more.
+ */
 async function autocannon(
   port: number,
   body: string,

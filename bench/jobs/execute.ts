@@ -7,12 +7,14 @@ import { executeBare } from './servers/bareExecution.ts';
 import { DROVER_SYSTEM, DroverServer } from './servers/drover.ts';
 import { folder, measure, type Bench } from './support/bench.ts';
 import { perSecond, until } from './support/measure.ts';
-import { BATCH_SIZE } from './support/payload.ts';
+import { BATCH_SIZE } from './support/workload.ts';
 
 /** Waiting tasks per measured second: more than any but the fastest finish in that time. */
 const TASKS_PER_SECOND = 4000;
 const DRAIN_LIMIT_MS = 600_000;
 const DRAIN_PERIOD_MS = 20;
+/** Of a full history: the job, its task, the attempt and an event for each of its moves. */
+const LEAST_ROWS = 6;
 /** Attempts an agent may have at once; the rivals prefetch as much. */
 const SLOTS = 256;
 
@@ -30,9 +32,10 @@ export async function execute(bench: Bench): Promise<void> {
       await server.drainLocalAgent();
       const before = server.rows();
       const value = await executeRate(server, count);
+      const rows = (server.rows() - before) / count;
+      if (rows < LEAST_ROWS) throw new Error(`${rows} rows per task: that is no full history`);
       const note = `${WORKERS} agents of ${SLOTS} slots over HTTP, full history`;
       bench.report.add('executeRate', { ...DROVER_SYSTEM, value, note });
-      const rows = (server.rows() - before) / count;
       bench.report.add('executeRows', { ...DROVER_SYSTEM, value: rows });
     } finally {
       await server.close();

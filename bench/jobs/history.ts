@@ -13,7 +13,7 @@ export async function history(bench: Bench): Promise<void> {
   const ended = bench.quick ? QUICK_ENDED_JOBS : ENDED_JOBS;
   await measure(bench, DROVER_SYSTEM, ['historySubmit', 'historyExecute'], async () => {
     const alone: Bench = { ...bench, systems: new Set([DROVER]) };
-    // The empty store's figures are those of scenarios 1 and 3; measured now when they were left out.
+    // The empty store's figures are those of scenarios 1 and 3, measured now if left out.
     if (bench.report.value('submitRate', DROVER) === null) await submit(alone);
     if (bench.report.value('executeRate', DROVER) === null) await execute(alone);
     const server = await DroverServer.start(folder(bench, 'drover'));

@@ -1,6 +1,6 @@
 /** Scenario 6: log bytes of 100 tasks, read back and compared, and how soon a line is seen. */
 import { DROVER_SYSTEM, DroverServer } from './servers/drover.ts';
-import { bytesOf, lines, records } from './servers/droverLogs.ts';
+import { bytesOf, lines, logComplete, records } from './servers/droverLogs.ts';
 import { LogCheck, sequenceCommand } from './support/logCheck.ts';
 import { folder, measure, type Bench } from './support/bench.ts';
 import { percentile, until } from './support/measure.ts';
@@ -61,7 +61,7 @@ async function writeAll(
     }
     return state === 'SUCCEEDED';
   });
-  await server.logComplete(job);
+  await logComplete(server, job);
   return { job, rate: (TASKS * bytes) / 1e3 / (performance.now() - began) };
 }
 
@@ -74,7 +74,7 @@ async function readBack(server: DroverServer, job: string, bytes: number): Promi
 }
 
 async function followStamps(server: DroverServer): Promise<number[]> {
-  const script = `i=0; while [ $i -lt ${STAMPS} ]; do date +%s%N; sleep ${STAMP_SPACING}; i=$((i+1)); done`;
+  const script = `for i in $(seq ${STAMPS}); do date +%s%N; sleep ${STAMP_SPACING}; done`;
   const job = await server.submit({
     name: 'stamps',
     command: ['sh', '-c', script],

@@ -55,7 +55,7 @@ async function main(): Promise<void> {
   if (!(seconds > 0)) throw new Error(`--seconds takes a number above 0`);
   mkdirSync(values.dir, { recursive: true });
   const bench: Bench = {
-    report: new Report(),
+    report: new Report(!quick),
     seconds,
     warmupSeconds: quick ? 1 : 3,
     quick,

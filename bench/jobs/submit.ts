@@ -1,5 +1,4 @@
 /** Scenario 1: single durable submits, as many as go and at a steady pace. */
-import { CONNECTIONS } from './calibrate.ts';
 import { RIVALS, type RivalEntry } from './rivals/contract.ts';
 import { BARE_SYSTEM, startBare } from './servers/bareClient.ts';
 import { DROVER_SYSTEM, DroverServer } from './servers/drover.ts';
@@ -7,6 +6,7 @@ import { folder, measure, mustEqual, type Bench, type System } from './support/b
 import { closedLoop, paced, type RequestShape } from './support/loader.ts';
 import { concurrently, percentile } from './support/measure.ts';
 import type { MetricName } from './support/metrics.ts';
+import { CONNECTIONS } from './support/workload.ts';
 
 const PACE_PER_SECOND = 2000;
 const OVER_HTTP: MetricName[] = ['submitRate', 'submitP99', 'pacedP50', 'pacedP99'];
@@ -80,7 +80,7 @@ async function byClient(bench: Bench, entry: RivalEntry): Promise<void> {
     const result = await concurrently(CONNECTIONS, bench.seconds, add);
     const accepted = warmup.latenciesMs.length + result.latenciesMs.length;
     mustEqual(entry.system, await rival.waiting(), accepted);
-    const note = 'calls of its own client, without HTTP, token or key';
+    const note = `${entry.addNote ?? ''}calls of its own client, without HTTP, token or key`;
     const { system, durability } = entry;
     bench.report.add('submitRate', { system, durability, value: result.perSecond, note });
     const p99 = percentile(result.latenciesMs, 0.99);

@@ -1,4 +1,7 @@
-/** The instrument itself: what it sends, that it never flatters a server, that it notices a refusal. */
+/**
+ * The instrument itself: what it sends, that it never flatters a server, that it notices a
+ * refusal.
+ */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
@@ -48,7 +51,7 @@ test('every request has its own key and all that were accepted are counted', asy
   expect(new Set(keys).size).toBe(keys.length);
 });
 
-test('a paced request is never sent early, and no latency is below what the server took', async () => {
+test('a paced request is never early, no latency below what the server took', async () => {
   const port = await serve((_, response) => void setTimeout(() => ok(response), 5));
   const result = await paced({ ...load(port), perSecond: 200 });
   expect(Math.min(...result.latenessMs)).toBeGreaterThanOrEqual(0);
@@ -56,7 +59,7 @@ test('a paced request is never sent early, and no latency is below what the serv
   expect(percentile(result.latenciesMs, 0.01)).toBeGreaterThan(3.5);
 });
 
-test('a stall counts for every request that fell due in it, not only for those in flight', async () => {
+test('a stall counts for every request that fell due in it', async () => {
   const began = performance.now();
   const port = await serve((_, response) => {
     const stalled = performance.now() - began > 250;

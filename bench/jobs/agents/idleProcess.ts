@@ -1,12 +1,13 @@
 /**
  * Started as a process: many agents that only hold their long-poll, each on its own plain socket.
- * Says `joined N` when all have joined and sent their first sync; told `stop`, says how many were answered.
+ * Says `joined N` when all have joined and sent their first sync; told `stop`, says how many were
+ * answered.
  */
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { AGENT_PATHS, AGENT_VERSION, type JoinReply } from '../../../src/protocol/agent.ts';
-import type { JoinRequest } from '../../../src/protocol/agent.ts';
+import { AGENT_PATHS, type JoinReply } from '../../../src/protocol/agent.ts';
 import { COUNTER, Connection, type RequestShape } from '../support/loader.ts';
+import { registration } from './registration.ts';
 
 const JOINS_AT_ONCE = 32;
 
@@ -26,7 +27,8 @@ process.exit(0);
 async function joinSome(): Promise<void> {
   while (next < count) {
     const n = next++;
-    const request = identity(`idle-${n}`);
+    const name = `idle-${n}`;
+    const request = registration(name, name, 16_000);
     const answer = await fetch(`http://127.0.0.1:${port}${AGENT_PATHS.join}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${joinToken}`, 'content-type': 'application/json' },
@@ -56,23 +58,4 @@ function hold(joined: JoinReply, bootId: string): void {
     });
   };
   again(1);
-}
-
-function identity(name: string): JoinRequest {
-  return {
-    name,
-    machine: name,
-    bootId: name,
-    address: '127.0.0.1',
-    network: 'bench',
-    agentVersion: AGENT_VERSION,
-    capabilities: [],
-    attributes: {},
-    resources: {
-      cpuMillis: 16_000,
-      memoryBytes: 2 ** 36,
-      devices: [],
-      portRange: [20_000, 29_999],
-    },
-  };
 }

@@ -1,4 +1,7 @@
-/** Starts the processes of no-op agents; the one place to change when they should run other agent code. */
+/**
+ * Starts the processes of no-op agents; the one place to change when they should run other agent
+ * code.
+ */
 import type { DroverServer } from '../servers/drover.ts';
 import { startScript, type Child } from '../support/processes.ts';
 import type { Behaviour } from './noopRuntime.ts';

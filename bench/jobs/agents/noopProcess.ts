@@ -1,24 +1,17 @@
 /**
- * Started as a process: an agent over real HTTP whose runtime runs nothing. It waits for `go` on stdin,
- * then joins and syncs until it is stopped.
+ * Started as a process: Drover's own agent over real HTTP, with a runtime that runs nothing. It
+ * waits for `go` on stdin, then joins and works until it is stopped.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { Client } from 'undici';
-import {
-  AGENT_PATHS,
-  AGENT_VERSION,
-  type JoinReply,
-  type JoinRequest,
-  type SyncReply,
-  type SyncRequest,
-} from '../../../src/protocol/agent.ts';
+import { startAgent, type Identity } from '../../../src/agent/agent.ts';
+import { httpTransport } from '../../../src/agent/transport.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { createLog } from '../../../src/lib/log.ts';
+import { systemRandom } from '../../../src/lib/random.ts';
 import { noopRuntime, type Behaviour } from './noopRuntime.ts';
-
-/** While the controller is away. */
-const RETRY_MS = 100;
+import { registration } from './registration.ts';
 
 const [url, joinToken, name, slots, behaviour] = process.argv.slice(2);
 if (!url || !joinToken || !name || !slots || !behaviour) {
@@ -27,59 +20,23 @@ if (!url || !joinToken || !name || !slots || !behaviour) {
 process.stdout.write('prepared\n');
 await once(createInterface({ input: process.stdin }), 'line');
 
-const client = new Client(url, { pipelining: 1, bodyTimeout: 60_000, headersTimeout: 60_000 });
-const runtime = noopRuntime(behaviour as Behaviour);
-const bootId = randomUUID();
-const joined = await post<JoinReply>(AGENT_PATHS.join, joinToken, identity(name, Number(slots)));
-for (let seq = 1; ; seq++) {
-  const observed = runtime.list().map((attempt) => attempt.observation);
-  const sync: SyncRequest = { worker: joined.worker, bootId, start: 1, seq, observed, wait: true };
-  let reply: SyncReply;
-  try {
-    reply = await post<SyncReply>(AGENT_PATHS.sync, joined.token, sync);
-  } catch (error) {
-    process.stderr.write(`${name}: ${String(error)}\n`);
-    await sleep(RETRY_MS);
-    continue;
-  }
-  for (const uid of reply.acknowledged) runtime.forget(uid);
-  for (const order of reply.stop) runtime.stop(order);
-  for (const order of reply.desired) runtime.start(order);
-}
-
-async function post<Reply>(
-  path: string,
-  token: string,
-  body: JoinRequest | SyncRequest,
-): Promise<Reply> {
-  const answer = await client.request({
-    method: 'POST',
-    path,
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
-    body: JSON.stringify(body),
-  });
-  if (answer.statusCode !== 200) {
-    throw new Error(`${path}: ${answer.statusCode} ${(await answer.body.text()).slice(0, 300)}`);
-  }
-  return (await answer.body.json()) as Reply;
-}
-
-function identity(name: string, slots: number): JoinRequest {
-  return {
-    name,
-    machine: name,
-    bootId,
-    address: '127.0.0.1',
-    network: 'bench',
-    agentVersion: AGENT_VERSION,
-    capabilities: [],
-    attributes: {},
-    resources: {
-      // A job asks for one whole processor unless it says otherwise: one per slot.
-      cpuMillis: slots * 1000,
-      memoryBytes: 2 ** 40,
-      devices: [],
-      portRange: [20_000, 29_999],
-    },
-  };
-}
+let identity: Identity | null = null;
+startAgent({
+  transport: httpTransport(url),
+  runtime: noopRuntime(behaviour as Behaviour),
+  // In memory: this agent is never started again.
+  identityFile: {
+    load: () => identity,
+    save: (joined) => void (identity = joined),
+  },
+  // A job asks for one whole processor unless it says otherwise: one per slot.
+  registration: registration(name, randomUUID(), Number(slots) * 1000),
+  joinToken,
+  clock: systemClock,
+  random: systemRandom,
+  log: createLog('bench-agent', 'warn'),
+  onTunnel: () => undefined,
+  onRefused(error) {
+    throw error;
+  },
+});

@@ -1,4 +1,7 @@
-/** A runtime that runs nothing: an attempt ends at once with code 0, or goes on until it is stopped. */
+/**
+ * A runtime that runs nothing: an attempt ends at once with code 0, or goes on until it is
+ * stopped.
+ */
 import type { LocalAttempt, Runtime } from '../../../src/agent/runtimes/contract.ts';
 import type { Observation } from '../../../src/protocol/agent.ts';
 

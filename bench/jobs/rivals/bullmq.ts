@@ -1,7 +1,7 @@
 /** BullMQ on Redis. */
 import { Queue, Worker } from 'bullmq';
 import { startRedis } from '../servers/redis.ts';
-import { PAYLOAD } from '../support/payload.ts';
+import { PAYLOAD } from '../support/workload.ts';
 import { WORKERS, type Rival } from './contract.ts';
 
 const QUEUE = 'bench';

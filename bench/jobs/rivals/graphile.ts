@@ -3,7 +3,7 @@ import { Logger, makeWorkerUtils, run, type Runner } from 'graphile-worker';
 import { Pool } from 'pg';
 import { startPostgres } from '../servers/postgres.ts';
 import { until } from '../support/measure.ts';
-import { PAYLOAD } from '../support/payload.ts';
+import { CONNECTIONS, PAYLOAD } from '../support/workload.ts';
 import { WORKERS, type Rival } from './contract.ts';
 
 const DRAIN_LIMIT_MS = 30_000;
@@ -11,9 +11,10 @@ const logger = new Logger(() => () => undefined);
 
 export async function openGraphile(directory: string): Promise<Rival> {
   const server = await startPostgres(directory);
-  const pgPool = new Pool({ connectionString: server.url, max: 20 });
-  // A pool without this listener ends the process when the server goes first.
+  const pgPool = new Pool({ connectionString: server.url, max: CONNECTIONS });
+  // A pool or client without a listener ends the process when the server goes first.
   pgPool.on('error', () => undefined);
+  pgPool.on('connect', (client) => client.on('error', () => undefined));
   const utils = await makeWorkerUtils({ pgPool, logger });
   await utils.migrate();
   let runner: Runner | undefined;

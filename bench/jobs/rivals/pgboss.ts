@@ -3,7 +3,7 @@ import { Client } from 'pg';
 import { PgBoss } from 'pg-boss';
 import { startPostgres } from '../servers/postgres.ts';
 import { until } from '../support/measure.ts';
-import { PAYLOAD } from '../support/payload.ts';
+import { CONNECTIONS, PAYLOAD } from '../support/workload.ts';
 import { WORKERS, type Rival } from './contract.ts';
 
 const QUEUE = 'bench';
@@ -12,7 +12,7 @@ const FETCH = 100;
 
 export async function openPgBoss(directory: string): Promise<Rival> {
   const server = await startPostgres(directory);
-  const boss = new PgBoss({ connectionString: server.url, max: 20 });
+  const boss = new PgBoss({ connectionString: server.url, max: CONNECTIONS });
   const failures: unknown[] = [];
   boss.on('error', (error) => failures.push(error));
   await boss.start();

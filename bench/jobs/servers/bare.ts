@@ -1,7 +1,8 @@
 /**
- * Started as a process: the least that could accept jobs durably over HTTP. Fastify, zod, one SQLite file
- * in WAL with synchronous FULL, three rows for each job (job, task, event), all requests of one turn of
- * the event loop in one transaction, the answer after its commit. No tenants, state, claims or history.
+ * Started as a process: the least that could accept jobs durably over HTTP. Fastify, zod, one
+ * SQLite file in WAL with synchronous FULL, three rows for each job (job, task, event), all
+ * requests of one turn of the event loop in one transaction, the answer after its commit. No
+ * tenants, state, claims or history.
  */
 import { DatabaseSync } from 'node:sqlite';
 import type { AddressInfo } from 'node:net';

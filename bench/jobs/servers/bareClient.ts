@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { startScript } from '../support/processes.ts';
 import { COUNTER, type RequestShape } from '../support/loader.ts';
-import { BATCH_SIZE, PAYLOAD } from '../support/payload.ts';
+import { BATCH_SIZE, PAYLOAD } from '../support/workload.ts';
 import type { System } from '../support/bench.ts';
 
 export const BARE_SYSTEM: System = {

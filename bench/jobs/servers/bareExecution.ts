@@ -1,6 +1,7 @@
 /**
- * The SQL of executing tasks and nothing else: every row that placing, running and ending one leaves
- * behind, in batches of one transaction each. What no scheduler with this history could exceed.
+ * The SQL of executing tasks and nothing else: every row that placing, running and ending one
+ * leaves behind, in batches of one transaction each. What no scheduler with this history could
+ * exceed.
  */
 import { DatabaseSync } from 'node:sqlite';
 

@@ -7,7 +7,7 @@ import type { JobView, SubmittedSpec } from '../../../src/protocol/jobs.ts';
 import type { System } from '../support/bench.ts';
 import { COUNTER, type RequestShape } from '../support/loader.ts';
 import { until } from '../support/measure.ts';
-import { BATCH_SIZE, PAYLOAD } from '../support/payload.ts';
+import { BATCH_SIZE, PAYLOAD } from '../support/workload.ts';
 import { freePort } from '../support/ports.ts';
 import { killTree, start, type Child } from '../support/processes.ts';
 import { countRows } from './bareExecution.ts';
@@ -129,15 +129,6 @@ export class DroverServer {
     return `${PATHS.jobs}/${id}/logs`;
   }
 
-  /** Resolves when every byte of an ended job's log is durable: only then does its follow end. */
-  async logComplete(id: string): Promise<void> {
-    const answer = await fetch(`${this.url}${this.logsPath(id)}?follow=true&tail=1`, {
-      headers: { authorization: `Bearer ${this.#token}`, accept: 'text/event-stream' },
-    });
-    if (!answer.ok) throw new Error(`logs of ${id}: ${answer.status}`);
-    await answer.text();
-  }
-
   async tasks(): Promise<ClusterView['tasks']> {
     return (await this.call<ClusterView>('GET', PATHS.cluster)).tasks;
   }
@@ -148,7 +139,9 @@ export class DroverServer {
     return token.secret;
   }
 
-  /** So that jobs meant for other agents, or for nobody, are not taken by the one on this machine. */
+  /**
+   * So that jobs meant for other agents, or for nobody, are not taken by the one on this machine.
+   */
   async drainLocalAgent(): Promise<void> {
     let workers: WorkerView[] = [];
     await until('the local agent joins', READY_LIMIT_MS, 20, async () => {

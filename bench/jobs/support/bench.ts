@@ -31,7 +31,9 @@ export function mustEqual(what: string, found: number, accepted: number): void {
   if (found !== accepted) throw new Error(`${what}: ${accepted} accepted, ${found} in the store`);
 }
 
-/** Measures one system, unless it was left out; what goes wrong becomes failed rows that say why. */
+/**
+ * Measures one system, unless it was left out; what goes wrong becomes failed rows that say why.
+ */
 export async function measure(
   bench: Bench,
   { system, durability }: System,

@@ -1,7 +1,7 @@
 /**
- * A load generator that costs little, because it shares the processors with what it measures: HTTP/1.1
- * on plain keep-alive sockets, one request in flight on each, requests built once and only their counter
- * overwritten, responses read no further than status and length.
+ * A load generator that costs little, because it shares the processors with what it measures:
+ * HTTP/1.1 on plain keep-alive sockets, one request in flight on each, requests built once and
+ * only their counter overwritten, responses read no further than status and length.
  */
 import { connect, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
@@ -40,7 +40,10 @@ export interface PacedOptions extends LoadOptions {
 }
 
 export interface PacedResult extends LoadResult {
-  /** How long after it was due each request was sent: the timer's part of the latency. Never negative. */
+  /**
+   * How long after it was due each request was sent: the timer's part of the latency. Never
+   * negative.
+   */
   latenessMs: number[];
 }
 
@@ -109,10 +112,9 @@ function encode(port: number, shape: RequestShape): Buffer {
     ...shape.headers,
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  const length = Buffer.byteLength(shape.body);
-  return Buffer.from(
-    `${shape.method} ${shape.path} HTTP/1.1\r\n${lines.join('')}content-length: ${length}\r\n\r\n${shape.body}`,
-  );
+  lines.push(`content-length: ${Buffer.byteLength(shape.body)}\r\n`);
+  const start = `${shape.method} ${shape.path} HTTP/1.1\r\n`;
+  return Buffer.from(`${start}${lines.join('')}\r\n${shape.body}`);
 }
 
 /** Each connection sends its next request when the last was answered: the most a server can do. */
@@ -141,8 +143,8 @@ export async function closedLoop(options: LoadOptions): Promise<LoadResult> {
 }
 
 /**
- * Requests fall due at a fixed rate whether or not the server keeps up, and a latency counts from when
- * its request was due, so that a stall shows in every request it delayed.
+ * Requests fall due at a fixed rate whether or not the server keeps up, and a latency counts from
+ * when its request was due, so that a stall shows in every request it delayed.
  */
 export async function paced(options: PacedOptions): Promise<PacedResult> {
   const run = new Run(options);
@@ -178,9 +180,9 @@ export async function paced(options: PacedOptions): Promise<PacedResult> {
 }
 
 /**
- * Returns at the due time or just after. Node cuts a delay to whole milliseconds and counts them from a
- * clock it read earlier, so one timer alone may end more than a millisecond early, and a request sent
- * early would look faster than it was.
+ * Returns at the due time or just after. Node cuts a delay to whole milliseconds and counts them
+ * from a clock it read earlier, so one timer alone may end more than a millisecond early, and a
+ * request sent early would look faster than it was.
  */
 async function reach(dueAt: number): Promise<void> {
   for (let left = dueAt - performance.now(); left > 0; left = dueAt - performance.now()) {

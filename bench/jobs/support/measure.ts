@@ -19,7 +19,10 @@ export async function perSecond(count: number, work: () => Promise<void>): Promi
   return (count / (performance.now() - began)) * 1000;
 }
 
-/** Keeps `width` calls of `call` in flight until `seconds` are over; calls per second and latencies. */
+/**
+ * Keeps `width` calls of `call` in flight until `seconds` are over; calls per second and
+ * latencies.
+ */
 export async function concurrently(
   width: number,
   seconds: number,
@@ -55,8 +58,9 @@ export async function until(
 }
 
 /**
- * The wall clock with microseconds, for comparison with times that other processes print. Date.now()
- * counts whole milliseconds, so its next tick is awaited once and performance.now() counts on from there.
+ * The wall clock with microseconds, for comparison with times that other processes print.
+ * Date.now() counts whole milliseconds, so its next tick is awaited once and performance.now()
+ * counts on from there.
  */
 export function fineWallClock(): () => number {
   const first = Date.now();

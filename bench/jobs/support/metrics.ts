@@ -1,4 +1,6 @@
-/** What is measured: one entry per figure, with its unit, its direction and the target Drover has. */
+/**
+ * What is measured: one entry per figure, with its unit, its direction and the target Drover has.
+ */
 
 export interface Metric {
   /** The number `--only` takes. */

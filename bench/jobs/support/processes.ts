@@ -1,4 +1,7 @@
-/** Child processes of the benchmark: started, watched for a line, measured and stopped by their id. */
+/**
+ * Child processes of the benchmark: started, watched for a line, measured and stopped by their
+ * id.
+ */
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -12,7 +15,10 @@ const PAGE_BYTES = 4096;
 
 export interface Child {
   pid: number;
-  /** Resolves with the first line of stdout that holds `text`; rejects when the process ends first. */
+  /**
+   * Resolves with the first line of stdout that holds `text`; rejects when the process ends
+   * first.
+   */
   line(text: string): Promise<string>;
   /** Writes one line to the process's stdin. */
   say(text: string): void;

@@ -29,6 +29,12 @@ export interface Figure {
 
 export class Report {
   #figures: { metric: MetricName; figure: Figure }[] = [];
+  #judge: boolean;
+
+  /** Without `judge` no target is shown as met or missed: a smaller run cannot tell. */
+  constructor(judge: boolean) {
+    this.#judge = judge;
+  }
 
   add(metric: MetricName, figure: Figure): void {
     this.#figures.push({ metric, figure });
@@ -49,7 +55,7 @@ export class Report {
   rows(): Row[] {
     return this.#figures.map(({ metric, figure }) => {
       const { scenario, title, unit, better, target } = METRICS[metric];
-      const own = figure.system === DROVER ? target : null;
+      const own = this.#judge && figure.system === DROVER ? target : null;
       const bare = this.value(metric, BARE);
       return {
         scenario: `${scenario}. ${title}`,
