@@ -83,12 +83,14 @@ function readFrame(body: Buffer, at: number, n: number): LogChunk {
   if (stream === undefined) throw malformed(`names an unknown stream in frame ${n}`);
   if (uidLength > LOG_FRAME_LIMITS.uidBytes) throw malformed(`has too long an id in frame ${n}`);
   if (byteLength > LOG_FRAME_LIMITS.chunkBytes) {
-    throw malformed(`has ${byteLength} bytes in frame ${n}, at most ${LOG_FRAME_LIMITS.chunkBytes}`);
+    throw malformed(
+      `has ${byteLength} bytes in frame ${n}, at most ${LOG_FRAME_LIMITS.chunkBytes}`,
+    );
   }
   const uidAt = at + FRAME_HEAD_BYTES;
   const bytesAt = uidAt + uidLength;
   if (bytesAt + byteLength > body.length) throw malformed(`ends inside frame ${n}`);
-  const uid = body.latin1Slice(uidAt, bytesAt);
+  const uid = body.toString('latin1', uidAt, bytesAt);
   if (!UID.test(uid)) throw malformed(`has no valid id in frame ${n}`);
   return {
     uid,
