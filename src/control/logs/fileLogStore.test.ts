@@ -76,43 +76,47 @@ describe('the log store', () => {
     });
     const contents = fc.array(fc.uint8Array({ maxLength: 1000 }), { minLength: 4, maxLength: 4 });
     await fc.assert(
-      fc.asyncProperty(contents, fc.array(delivery, { maxLength: 40 }), async (data, deliveries) => {
-        const { dir, remove } = freshFolder();
-        let store = openStore(dir, TINY);
-        const streamOf = (n: number, offset: number, end: number): OwnedChunk =>
-          chunk(data[n]?.subarray(offset, end) ?? Buffer.alloc(0), offset, {
-            index: n >> 1,
-            stream: n % 2 === 0 ? 'stdout' : 'stderr',
-          });
-        try {
-          const running: Promise<unknown>[] = [];
-          for (const { stream, from, length, apart, restart } of deliveries) {
-            running.push(store.append([streamOf(stream, from, from + length)]));
-            if (apart) await Promise.all(running.splice(0));
-            if (!restart) continue;
-            await Promise.all(running.splice(0));
-            await store.close();
-            store = openStore(dir, TINY);
-          }
-          await store.append(data.map((bytes, n) => streamOf(n, 0, bytes.length)));
-          const records = await readAll(store);
-          expect(records.map(({ seq }) => seq)).toEqual(records.map((_, n) => n + 1));
-          data.forEach((bytes, n) => {
-            const own = records.filter(
-              (r) => r.index === n >> 1 && r.stream === (n % 2 === 0 ? 'stdout' : 'stderr'),
-            );
-            expect(Buffer.concat(own.map(bytesOf))).toEqual(Buffer.from(bytes));
-            let end = 0;
-            for (const record of own) {
-              expect(record.offset).toBe(end);
-              end += bytesOf(record).length;
+      fc.asyncProperty(
+        contents,
+        fc.array(delivery, { maxLength: 40 }),
+        async (data, deliveries) => {
+          const { dir, remove } = freshFolder();
+          let store = openStore(dir, TINY);
+          const streamOf = (n: number, offset: number, end: number): OwnedChunk =>
+            chunk(data[n]?.subarray(offset, end) ?? Buffer.alloc(0), offset, {
+              index: n >> 1,
+              stream: n % 2 === 0 ? 'stdout' : 'stderr',
+            });
+          try {
+            const running: Promise<unknown>[] = [];
+            for (const { stream, from, length, apart, restart } of deliveries) {
+              running.push(store.append([streamOf(stream, from, from + length)]));
+              if (apart) await Promise.all(running.splice(0));
+              if (!restart) continue;
+              await Promise.all(running.splice(0));
+              await store.close();
+              store = openStore(dir, TINY);
             }
-          });
-        } finally {
-          await store.close();
-          remove();
-        }
-      }),
+            await store.append(data.map((bytes, n) => streamOf(n, 0, bytes.length)));
+            const records = await readAll(store);
+            expect(records.map(({ seq }) => seq)).toEqual(records.map((_, n) => n + 1));
+            data.forEach((bytes, n) => {
+              const own = records.filter(
+                (r) => r.index === n >> 1 && r.stream === (n % 2 === 0 ? 'stdout' : 'stderr'),
+              );
+              expect(Buffer.concat(own.map(bytesOf))).toEqual(Buffer.from(bytes));
+              let end = 0;
+              for (const record of own) {
+                expect(record.offset).toBe(end);
+                end += bytesOf(record).length;
+              }
+            });
+          } finally {
+            await store.close();
+            remove();
+          }
+        },
+      ),
       { numRuns: 40 },
     );
   });
@@ -166,7 +170,9 @@ describe('the log store', () => {
         ends[index] = (ends[index] ?? 0) + line.length;
       }
       const lines = async (query: object): Promise<string[]> =>
-        textOf(await readAll(store, 'j1', query)).trim().split('\n');
+        textOf(await readAll(store, 'j1', query))
+          .trim()
+          .split('\n');
       const numbers = Array.from({ length: 60 }, (_, n) => n);
       const ofTask = numbers.filter((n) => n % 3 === 1);
       expect(await lines({})).toEqual(numbers.map(String));

@@ -36,7 +36,7 @@ function slowTail(pieces: Piece[], lines: number): string[] {
   const endOf: number[] = [];
   let count = 0;
   const lineOf = pieces.map(({ stream, text }, place) =>
-    [...text].map((character) => {
+    text.split('').map((character) => {
       const line = open.get(stream) ?? count++;
       open.set(stream, line);
       endOf[line] = place;
@@ -48,15 +48,18 @@ function slowTail(pieces: Piece[], lines: number): string[] {
   const sorted = order.toSorted((a, b) => a.end - b.end || a.at - b.at);
   const wanted = new Set(sorted.slice(Math.max(0, sorted.length - lines)).map(({ line }) => line));
   return pieces.flatMap(({ stream, text }, place) => {
-    const kept = [...text].filter((_, at) => wanted.has(lineOf[place]?.[at] ?? -1)).join('');
+    const kept = text
+      .split('')
+      .filter((_, at) => wanted.has(lineOf[place]?.[at] ?? -1))
+      .join('');
     return kept === '' ? [] : [`${stream}:${kept}`];
   });
 }
 
-describe('the last lines', () => {
-  const a = (text: string): Piece => ({ stream: 'a', text });
-  const b = (text: string): Piece => ({ stream: 'b', text });
+const a = (text: string): Piece => ({ stream: 'a', text });
+const b = (text: string): Piece => ({ stream: 'b', text });
 
+describe('the last lines', () => {
   it('are exactly as many, also from the middle of a record', () => {
     expect(tail([a('1\n2\n3\n')], 2)).toEqual(['a:2\n3\n']);
     expect(tail([a('1\n'), a('2\n3')], 1)).toEqual(['a:3']);

@@ -9,7 +9,7 @@ import type { LogRead, LogStore, OwnedChunk } from '../logs.ts';
 import { createFileLogStore } from './fileLogStore.ts';
 import type { LogStoreLimits } from './limits.ts';
 
-export function freshFolder(): { dir: string; remove(): void } {
+export function freshFolder(): { dir: string; remove: () => void } {
   const dir = mkdtempSync(join(tmpdir(), 'drover-logs-'));
   return { dir, remove: () => rmSync(dir, { recursive: true, force: true }) };
 }
