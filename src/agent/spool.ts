@@ -1,7 +1,8 @@
 /**
  * Sends what attempts write to the controller. The attempts' own files are the spool: nothing is copied,
  * an agent that restarts goes on from the last acknowledged offset, and what is sent twice is dropped there.
- * One request is in flight at a time and takes a share of every attempt that has something new.
+ * One request is in flight at a time and takes a share of every attempt that has something new; the next
+ * is filled meanwhile.
  */
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -64,6 +65,7 @@ class FileSpool implements Spool {
   readonly #attempts = new Map<string, SpooledAttempt>();
   readonly #waiting = new Map<string, PromiseWithResolvers<void>>();
   readonly #running: Promise<void>;
+  #inFlight: Promise<void> | undefined;
   #remembering: Promise<void> | undefined;
   #rememberedAtMs = 0;
   #sourceChanged = true;
@@ -101,6 +103,7 @@ class FileSpool implements Spool {
     this.#wakeUp.wake();
     this.#retry.wake();
     await this.#running;
+    await this.#inFlight;
     await this.#remembering;
     await this.#rememberAll();
     for (const attempt of this.#attempts.values()) {
@@ -134,9 +137,13 @@ class FileSpool implements Spool {
       grew: (attempt) => this.#grew(attempt),
       finish: (attempt) => this.#finish(attempt),
     });
-    if (this.#batch.filled.length > 0) await this.#deliver(this.#batch);
+    if (this.#batch.filled.length > 0) {
+      await this.#inFlight;
+      if (this.#closed) return;
+      this.#inFlight = this.#deliver(this.#batch);
+    }
     this.#rememberLater(nowMs);
-    if (!isFull && !this.#closed) await this.#wakeUp.sleep(this.#pauseMs(nowMs));
+    if (!isFull) await this.#wakeUp.sleep(this.#pauseMs());
   }
 
   async #followSource(nowMs: number): Promise<void> {
@@ -194,7 +201,8 @@ class FileSpool implements Spool {
     this.#wakeUp.wake();
   }
 
-  #pauseMs(nowMs: number): number {
+  #pauseMs(): number {
+    const nowMs = this.#options.clock.bootMs();
     let pauseMs = this.#limits.recheckMs;
     for (const attempt of this.#attempts.values()) {
       if (attempt.phase === 'growing') return this.#limits.flushMs;
@@ -205,12 +213,13 @@ class FileSpool implements Spool {
 
   /** The same bytes again until they arrive: the controller drops what it had. */
   async #deliver(batch: SpoolBatch): Promise<void> {
+    const { filled } = batch;
     const body = batch.encode();
     for (let failures = 0; !this.#closed; failures++) {
       try {
         const acks = await this.#options.send(body);
         if (failures > 0) this.#options.log.info({ failures }, 'log output arrives again');
-        this.#acknowledge(batch.filled, acks);
+        this.#acknowledge(filled, acks);
         return;
       } catch (error) {
         if (failures === 0) {
@@ -235,6 +244,7 @@ class FileSpool implements Spool {
       const isOurs = ack?.uid === chunk.uid && ack.stream === chunk.stream;
       // Lower than before is right too: the controller may have lost what it had, the file has not.
       if (isOurs) stream.acked = ack.offset;
+      if (stream.acked !== chunk.offset + chunk.bytes.length) stream.readAt = stream.acked;
       const isTaken = isOurs && ack.offset > chunk.offset;
       if (!isTaken) stream.pausedUntilMs = nowMs + this.#limits.refusedMs;
     });

@@ -1,5 +1,5 @@
 /** One attempt's output files as the spool sees them: how far they are sent, and when to look again. */
-import { close, open, read, watch, type FSWatcher } from 'node:fs';
+import { close, fstatSync, open, read, watch, type FSWatcher } from 'node:fs';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { SpoolAttempt } from '../spool.ts';
@@ -14,7 +14,7 @@ export class SpoolStream {
   readonly path: string;
   /** Everything below is on the controller's disk. */
   acked = 0;
-  /** Where the next read starts: `acked` plus what the request being filled holds. */
+  /** Where the next read starts: `acked` plus what is on its way. */
   readAt = 0;
   /** The controller did not take the last bytes: leave it alone until then. */
   pausedUntilMs = 0;
@@ -34,6 +34,8 @@ export class SpoolStream {
       throw error;
     }
     const fd = this.#fd;
+    // Looked at tens of times a second: asking for the size costs a tenth of a read by the thread pool.
+    if (fstatSync(fd).size <= this.readAt) return 0;
     return new Promise((resolve, reject) => {
       read(fd, target, 0, target.length, this.readAt, (error, count) => {
         if (error) reject(error);
@@ -86,8 +88,8 @@ export class SpooledAttempt {
     try {
       const text = await readFile(this.#offsetsPath, 'utf8');
       const [first, second] = text.split(' ').map(Number);
-      if (Number.isSafeInteger(first)) stdout.acked = first ?? 0;
-      if (Number.isSafeInteger(second)) stderr.acked = second ?? 0;
+      if (Number.isSafeInteger(first)) stdout.acked = stdout.readAt = first ?? 0;
+      if (Number.isSafeInteger(second)) stderr.acked = stderr.readAt = second ?? 0;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }

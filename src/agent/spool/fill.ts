@@ -23,7 +23,6 @@ export async function fillBatch(options: FillOptions): Promise<boolean> {
   const { attempts, batch, nowMs } = options;
   batch.clear();
   let turn = [...attempts.values()].filter((attempt) => isDue(attempt, nowMs));
-  for (const { streams } of turn) for (const stream of streams) stream.readAt = stream.acked;
   while (turn.length > 0) {
     const again: SpooledAttempt[] = [];
     for (const attempt of turn) {
