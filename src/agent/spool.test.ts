@@ -1,3 +1,4 @@
+/** The spool on real files, with a controller that takes, refuses or is away. */
 import {
   appendFileSync,
   existsSync,

@@ -1,8 +1,8 @@
 /**
- * Sends what attempts write to the controller. The attempts' own files are the spool: nothing is copied,
- * an agent that restarts goes on from the last acknowledged offset, and what is sent twice is dropped there.
- * One request is in flight at a time and takes a share of every attempt that has something new; the next
- * is filled meanwhile.
+ * Sends what attempts write to the controller. The attempts' own files are the spool: nothing is
+ * copied, an agent that restarts goes on from the last acknowledged offset, and what is sent twice
+ * is dropped there. One request is in flight at a time and takes a share of every attempt that has
+ * something new; the next is filled meanwhile.
  */
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -239,15 +239,16 @@ class FileSpool implements Spool {
 
   #acknowledge(filled: readonly Filled[], acks: readonly LogAck[]): void {
     const nowMs = this.#options.clock.bootMs();
-    filled.forEach(({ stream, chunk }, place) => {
-      const ack = acks[place];
-      const isOurs = ack?.uid === chunk.uid && ack.stream === chunk.stream;
+    // By name and not by place: the answers to a stream's pieces are the same or rise.
+    const answers = new Map(acks.map((ack) => [`${ack.uid}/${ack.stream}`, ack.offset]));
+    const ends = new Map(filled.map((piece) => [piece.stream, piece]));
+    for (const [stream, { chunk }] of ends) {
+      const before = stream.acked;
       // Lower than before is right too: the controller may have lost what it had, the file has not.
-      if (isOurs) stream.acked = ack.offset;
+      stream.acked = answers.get(`${chunk.uid}/${chunk.stream}`) ?? before;
       if (stream.acked !== chunk.offset + chunk.bytes.length) stream.readAt = stream.acked;
-      const isTaken = isOurs && ack.offset > chunk.offset;
-      if (!isTaken) stream.pausedUntilMs = nowMs + this.#limits.refusedMs;
-    });
+      if (stream.acked === before) stream.pausedUntilMs = nowMs + this.#limits.refusedMs;
+    }
   }
 
   #rememberLater(nowMs: number): void {

@@ -1,3 +1,4 @@
+/** Log frames there and back, and what is refused. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DroverError } from '../lib/errors.ts';

@@ -1,6 +1,6 @@
 /**
- * The body of AppendLogs: log chunks as length-prefixed binary frames, so that output bytes are neither
- * escaped nor copied on arrival. All numbers are big endian.
+ * The body of AppendLogs: log chunks as length-prefixed binary frames, so that output bytes are
+ * neither escaped nor copied on arrival. All numbers are big endian.
  *
  *   body  = version u8, count u32, frame*
  *   frame = uidLength u8, stream u8, offset u48, atMs u48, byteLength u32, uid, bytes
@@ -8,11 +8,11 @@
 import { DroverError } from '../lib/errors.ts';
 import type { LogChunk } from './agent.ts';
 
-export const LOG_FRAMES_CONTENT_TYPE = 'application/vnd.drover.log-frames';
+export const LOG_FRAMES_CONTENT_TYPE = 'application/octet-stream';
 
 /** A gateway accepts a body of `bodyBytes`; agents stay below all of these. */
 export const LOG_FRAME_LIMITS = {
-  /** Large enough that one fsync pays for many attempts, small enough to hold a few of in memory. */
+  /** Large enough that one fsync pays for many attempts, small enough to hold a few of. */
   bodyBytes: 8 * 1024 * 1024,
   frames: 4096,
   chunkBytes: 1024 * 1024,

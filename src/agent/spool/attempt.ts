@@ -1,4 +1,4 @@
-/** One attempt's output files as the spool sees them: how far they are sent, and when to look again. */
+/** One attempt's output files as the spool sees them: how far they are sent, when to look again. */
 import { close, fstatSync, open, read, watch, type FSWatcher } from 'node:fs';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
@@ -34,7 +34,7 @@ export class SpoolStream {
       throw error;
     }
     const fd = this.#fd;
-    // Looked at tens of times a second: asking for the size costs a tenth of a read by the thread pool.
+    // Tens of times a second: asking for the size costs a tenth of a read by the thread pool.
     if (fstatSync(fd).size <= this.readAt) return 0;
     return new Promise((resolve, reject) => {
       read(fd, target, 0, target.length, this.readAt, (error, count) => {
@@ -52,8 +52,8 @@ export class SpoolStream {
 }
 
 /**
- * growing: looked at with every flush, its files open. watched: nothing came for a while; the kernel
- * tells when that changes, and it costs neither time nor open files. drained: all is sent.
+ * growing: looked at with every flush, its files open. watched: nothing came for a while; the
+ * kernel tells when that changes, and it costs neither time nor open files. drained: all is sent.
  */
 export type SpoolPhase = 'growing' | 'watched' | 'drained';
 
@@ -133,8 +133,8 @@ export class SpooledAttempt {
 }
 
 /**
- * How much of what was read to send: whole lines where there are any, else whole characters. The rest
- * goes with the next flush; of an ended attempt everything goes.
+ * How much of what was read to send: whole lines where there are any, else whole characters. The
+ * rest goes with the next flush; of an ended attempt everything goes.
  */
 export function sendableLength(bytes: Buffer, isEnd: boolean): number {
   if (isEnd) return bytes.length;

@@ -1,4 +1,4 @@
-/** The request being filled: pieces of output in one buffer that is used again for every request. */
+/** The request being filled: pieces of output in one buffer that every request uses again. */
 import type { LogChunk } from '../../protocol/agent.ts';
 import { encodeLogFrames, frameBytes, LOG_FRAME_LIMITS } from '../../protocol/logFrames.ts';
 import type { SpooledAttempt, SpoolStream } from './attempt.ts';

@@ -1,4 +1,4 @@
-/** Fills a request fairly: a piece of each attempt in turn, then of each that has more, and so on. */
+/** Fills a request fairly: a piece of each attempt in turn, then of each that has more. */
 import type { Log } from '../../lib/log.ts';
 import { sendableLength, type SpooledAttempt, type SpoolStream } from './attempt.ts';
 import type { SpoolBatch } from './batch.ts';
@@ -74,7 +74,7 @@ async function takeFrom(options: FillOptions, attempt: SpooledAttempt): Promise<
   return attempt.allowedAtMs > nowMs + RATE_BURST_MS ? 'all' : got;
 }
 
-/** nothing: at its end. unknown: could not be looked at. some: sent to its end. more: there is more. */
+/** nothing: at its end. unknown: could not be looked at. some: to its end. more: there is more. */
 async function takeStream(
   options: FillOptions,
   attempt: SpooledAttempt,

@@ -1,3 +1,4 @@
+/** What a log store has after torn writes, damage, an unfinished sealing and kill -9. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -161,7 +162,7 @@ function expectedBytes(length: number): Buffer {
   return Buffer.from(text.slice(0, length));
 }
 
-/** Another process appends from where we know it to be, tells what was acknowledged, and is killed. */
+/** Another process appends from where we know it to be, tells its acknowledgements, is killed. */
 async function appendUntilKilled(dir: string, from: number): Promise<number> {
   const module = new URL('./testLogs.ts', import.meta.url).href;
   const script = `

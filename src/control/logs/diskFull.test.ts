@@ -1,3 +1,4 @@
+/** A log store on a disk that is really full. */
 import { execFileSync } from 'node:child_process';
 import { rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +30,7 @@ function fillDisk(dir: string, leaveBytes: number): () => void {
 }
 
 describe('a log store whose disk is full', () => {
-  it('acknowledges nothing, shows nothing half, and goes on when there is space again', async () => {
+  it('acknowledges nothing, shows nothing half, goes on when there is space again', async () => {
     await onSmallDisk(async (dir) => {
       let store = openStore(dir);
       const line = `${'x'.repeat(99)}\n`;

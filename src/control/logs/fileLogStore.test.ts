@@ -1,4 +1,4 @@
-import { readdirSync, readlinkSync } from 'node:fs';
+/** What a log store keeps, numbers, drops and refuses, and whom it wakes. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { OwnedChunk } from '../logs.ts';
@@ -6,24 +6,13 @@ import { limitNotice } from './jobState.ts';
 import {
   bytesOf,
   chunk,
-  filesOf,
   freshFolder,
   openStore,
   readAll,
   textOf,
-  until,
+  TINY,
   withStore,
 } from './testLogs.ts';
-
-/** Small enough that a few kilobytes make many records, blocks and segments. */
-const TINY = {
-  recordBytes: 16,
-  lineBytes: 32,
-  blockBytes: 64,
-  segmentBytes: 400,
-  roundBytes: 200,
-  readBlocks: 3,
-};
 
 describe('the log store', () => {
   it('keeps what it acknowledged and numbers it from 1 without a gap', async () => {
@@ -51,7 +40,7 @@ describe('the log store', () => {
     });
   });
 
-  it('drops what it had, takes the new part of an overlap and asks for what a gap lacks', async () => {
+  it('drops what it had, takes the new part of an overlap, asks for what is missing', async () => {
     await withStore({}, async (store) => {
       const offset = async (sent: OwnedChunk): Promise<number | undefined> =>
         (await store.append([sent]))[0]?.offset;
@@ -137,85 +126,7 @@ describe('the log store', () => {
     });
   });
 
-  it('compresses full segments and reads across them and the open one', async () => {
-    await withStore(TINY, async (store, dir) => {
-      let text = '';
-      for (let n = 0; n < 100; n++) {
-        const line = `line ${n}\n`;
-        await store.append([chunk(line, text.length, { index: 0, atMs: n })]);
-        text += line;
-      }
-      await until(() => filesOf(dir).filter((name) => name.endsWith('.log')).length <= 1);
-      expect(filesOf(dir).filter((name) => name.endsWith('.zst')).length).toBeGreaterThan(3);
-      expect(textOf(await readAll(store))).toBe(text);
-      expect(textOf(await readAll(store, 'j1', { after: 90 }))).toBe(
-        text.slice(text.indexOf('line 90')),
-      );
-      expect(textOf(await readAll(store, 'j1', { sinceMs: 95 }))).toBe(
-        text.slice(text.indexOf('line 95')),
-      );
-      expect(textOf(await readAll(store, 'j1', { tailLines: 60 }))).toBe(
-        text.slice(text.indexOf('line 40')),
-      );
-    });
-  });
-
-  it('selects by task, time and last lines, exactly and together', async () => {
-    await withStore(TINY, async (store) => {
-      const ends = [0, 0, 0];
-      for (let n = 0; n < 60; n++) {
-        const index = n % 3;
-        const line = `${n}\n`;
-        await store.append([chunk(line, ends[index] ?? 0, { index, atMs: 1000 + n })]);
-        ends[index] = (ends[index] ?? 0) + line.length;
-      }
-      const lines = async (query: object): Promise<string[]> =>
-        textOf(await readAll(store, 'j1', query))
-          .trim()
-          .split('\n');
-      const numbers = Array.from({ length: 60 }, (_, n) => n);
-      const ofTask = numbers.filter((n) => n % 3 === 1);
-      expect(await lines({})).toEqual(numbers.map(String));
-      expect(await lines({ task: 1 })).toEqual(ofTask.map(String));
-      expect(await lines({ task: 1, tailLines: 7 })).toEqual(ofTask.slice(-7).map(String));
-      expect(await lines({ tailLines: 7 })).toEqual(numbers.slice(-7).map(String));
-      expect(await lines({ sinceMs: 1050 })).toEqual(numbers.slice(50).map(String));
-      expect(await lines({ sinceMs: 1050, task: 1, tailLines: 2 })).toEqual(['55', '58']);
-      expect(await lines({ task: 7 })).toEqual(['']);
-      const none = await store.read('j1', { after: 0, tailLines: 0, limitBytes: 1000 });
-      expect(none).toEqual({ records: [], next: 60 });
-    });
-  });
-
-  it('cuts the first record of a tail inside, and says at which offset', async () => {
-    await withStore({}, async (store) => {
-      await store.append([chunk('a\nbb\nccc\n', 0)]);
-      const { records } = await store.read('j1', { after: 0, tailLines: 1, limitBytes: 1 });
-      expect(records).toEqual([expect.objectContaining({ seq: 1, offset: 5, text: 'ccc\n' })]);
-    });
-  });
-
-  it('keeps pages near their limit, with at least one record', async () => {
-    await withStore({ recordBytes: 10 }, async (store) => {
-      await store.append([chunk('123456789\n'.repeat(20), 0)]);
-      const page = await store.read('j1', { after: 0, limitBytes: 1 });
-      expect(page).toMatchObject({ next: 1, records: [{ seq: 1 }] });
-      const larger = await store.read('j1', { after: 0, limitBytes: 500 });
-      expect(larger.records.length).toBeGreaterThan(2);
-      expect(larger.records.length).toBeLessThan(6);
-    });
-  });
-
-  it('counts a line beyond the limit as several', async () => {
-    await withStore(TINY, async (store) => {
-      await store.append([chunk(`first\n${'x'.repeat(100)}\nlast\n`, 0)]);
-      const text = textOf(await readAll(store, 'j1', { tailLines: 2 }));
-      expect(text.endsWith('\nlast\n')).toBe(true);
-      expect(text.length).toBeLessThanOrEqual(TINY.lineBytes + TINY.recordBytes + 6);
-    });
-  });
-
-  it('keeps the head of a job that writes too much, says so once and acknowledges the rest', async () => {
+  it('keeps the head of too much output, says so once and acknowledges the rest', async () => {
     const limits = { jobBytes: 20, segmentBytes: 200 };
     const { dir, remove } = freshFolder();
     let store = openStore(dir, limits);
@@ -266,31 +177,6 @@ describe('the log store', () => {
     remove();
   });
 
-  it('lets idle jobs go: no open file, compressed, and all there when asked again', async () => {
-    const limits = { idleMs: 20, sweepMs: 10, idleSealBytes: 64 };
-    await withStore(limits, async (store, dir) => {
-      const jobs = Array.from({ length: 30 }, (_, n) => `job${n}`);
-      const line = 'a line that is long enough to be worth compressing\n'.repeat(4);
-      await store.append(jobs.map((job) => chunk(line, 0, { job })));
-      await until(() => filesOf(dir).every((name) => name.endsWith('.zst')));
-      await until(() => openFilesIn(dir) === 0);
-      for (const job of jobs) expect(textOf(await readAll(store, job))).toBe(line);
-      await store.append(jobs.map((job) => chunk('end\n', line.length, { job })));
-      for (const job of jobs) expect(textOf(await readAll(store, job))).toBe(`${line}end\n`);
-    });
-  });
-
-  it('keeps few files open however many jobs write', async () => {
-    await withStore({ openFiles: 5 }, async (store, dir) => {
-      const jobs = Array.from({ length: 60 }, (_, n) => `job${n}`);
-      for (let n = 0; n < 3; n++) {
-        await store.append(jobs.map((job) => chunk('x\n', n * 2, { job })));
-        await until(() => openFilesIn(dir) <= 5);
-      }
-      for (const job of jobs) expect(textOf(await readAll(store, job))).toBe('x\n'.repeat(3));
-    });
-  });
-
   it('asks agents to come back when more is pending than it may hold', async () => {
     await withStore({ pendingBytes: 10 }, async (store) => {
       const first = store.append([chunk('123456\n', 0)]);
@@ -302,14 +188,3 @@ describe('the log store', () => {
     });
   });
 });
-
-function openFilesIn(dir: string): number {
-  const targets = readdirSync('/proc/self/fd').map((fd) => {
-    try {
-      return readlinkSync(`/proc/self/fd/${fd}`);
-    } catch {
-      return '';
-    }
-  });
-  return targets.filter((target) => target.startsWith(dir)).length;
-}

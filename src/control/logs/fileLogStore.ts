@@ -1,6 +1,7 @@
 /**
- * Logs as files: per job a folder of segments. Chunks of all callers are gathered per job; a few jobs at a
- * time are written and fsynced, each with everything that came for it since. Idle jobs cost nothing.
+ * Logs as files: per job a folder of segments. Chunks of all callers are gathered per job; a few
+ * jobs at a time are written and fsynced, each with all that came for it since. An idle job costs
+ * nothing.
  */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';

@@ -175,7 +175,7 @@ export class JobLog {
     await syncFolder(dirname(dirname(this.folder)));
   }
 
-  /** After a failed write or fsync what is in the file is unknown: it is cut back before going on. */
+  /** After a failed write or fsync the file's end is unknown: it is cut back before going on. */
   async #undo(segment: Segment, isNew: boolean): Promise<void> {
     try {
       await this.closeFile();

@@ -1,4 +1,4 @@
-/** What is on disk of one job's log, and how a round of chunks changes it: staged, written, committed. */
+/** What is on disk of one job's log, and how a round of chunks changes it: staged, committed. */
 import type { LogAck } from '../../protocol/agent.ts';
 import type { OwnedChunk } from '../logs.ts';
 import type { LogStoreLimits } from './limits.ts';
@@ -138,7 +138,7 @@ function keptLength(round: StagedRound, bytes: Buffer, limits: LogStoreLimits): 
 
 export function limitNotice(jobBytes: number): string {
   const mebibytes = (jobBytes / 1024 / 1024).toFixed(1);
-  return `[drover] this job's log reached its limit of ${mebibytes} MiB; later output is not kept\n`;
+  return `[drover] this job's log reached its ${mebibytes} MiB limit; later output is not kept\n`;
 }
 
 function addRecord(

@@ -6,9 +6,9 @@ const MiB = 1024 * KiB;
 export interface LogStoreLimits {
   /** Longest run of bytes under one sequence number: what a follower gets in one event. */
   recordBytes: number;
-  /** A longer line counts as several, so that finding where a line starts never reads a whole log. */
+  /** A longer line counts as several: finding where a line starts never reads a whole log. */
   lineBytes: number;
-  /** Bytes kept of a job's output. The head is kept; what follows is acknowledged and not stored. */
+  /** Bytes of output kept per job: the head. What follows is acknowledged and not stored. */
   jobBytes: number;
   /** An open segment of this size is closed and compressed: bounds what a restart has to scan. */
   segmentBytes: number;
@@ -28,9 +28,9 @@ export interface LogStoreLimits {
   idleMs: number;
   /** How often that is looked for. */
   sweepMs: number;
-  /** When a job falls idle, an open segment below this is left as it is: tiny segments cost more. */
+  /** When a job falls idle, an open segment below this stays open: tiny segments cost more. */
   idleSealBytes: number;
-  /** Blocks looked at by one read; a read that finds nothing in so many returns how far it came. */
+  /** Blocks looked at by one read that found something: what it looks for may be rare. */
   readBlocks: number;
   /** Bytes of one `tail`: it is answered whole, in one page. */
   tailBytes: number;

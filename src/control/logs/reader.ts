@@ -1,4 +1,4 @@
-/** Reads a job's records, forwards or the last lines, touching only the blocks that can hold them. */
+/** Reads a job's records, forwards or the last lines, touching only blocks that can hold them. */
 import { open } from 'node:fs/promises';
 import type { LogRecordView } from '../../protocol/jobs.ts';
 import type { LogRead } from '../logs.ts';
@@ -38,7 +38,7 @@ export async function readRecords(
 }
 
 /**
- * The blocks that may hold what is asked, in order, as they are now: the last one is copied since it
+ * The blocks that may hold what is asked, in order, as they are now: copies, since the last one
  * grows while we read.
  */
 function blocksAfter(state: JobState, query: LogRead): PlacedBlock[] {
@@ -63,7 +63,11 @@ async function readForward(
 ): Promise<ReadResult> {
   const records: LogRecordView[] = [];
   let weight = 0;
-  for (const placed of blocks.slice(0, limits.readBlocks)) {
+  for (const [place, placed] of blocks.entries()) {
+    // Nothing found means nothing there: only a page that has something ends early.
+    if (place >= limits.readBlocks && records.length > 0) {
+      return { records, next: placed.block.firstSeq - 1 };
+    }
     for (const record of await readBlock(placed)) {
       if (!matches(record, placed.segment, query)) continue;
       if (weight >= query.limitBytes) return { records, next: records.at(-1)?.seq ?? query.after };
@@ -71,9 +75,7 @@ async function readForward(
       weight += record.payload.length + VIEW_OVERHEAD_BYTES;
     }
   }
-  const unread = blocks[limits.readBlocks];
-  const next = unread === undefined ? lastSeq : unread.block.firstSeq - 1;
-  return { records, next: Math.max(query.after, next) };
+  return { records, next: Math.max(query.after, lastSeq) };
 }
 
 async function readTail(

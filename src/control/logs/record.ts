@@ -1,6 +1,6 @@
 /**
- * Records as they lie in a segment. A segment explains itself: an attempt is declared before its first
- * output in it, and output refers to it by the number of its declaration.
+ * Records as they lie in a segment. A segment explains itself: an attempt is declared before its
+ * first output in it, and output refers to it by the number of its declaration.
  *
  *   record  = bodyLength u32, crc32(body) u32, body
  *   body    = kind u8, then
@@ -13,8 +13,6 @@ export const SEGMENT_MAGIC = Buffer.from('DRVLOG01', 'latin1');
 const PREFIX_BYTES = 8;
 const HEAD_BYTES = 24;
 const ATTEMPT_HEAD_BYTES = 10;
-/** What a record costs beside its payload. */
-export const RECORD_OVERHEAD_BYTES = PREFIX_BYTES + HEAD_BYTES;
 
 const KINDS = { attempt: 1, output: 2, skip: 3, notice: 4 } as const;
 const STDERR = 1;
@@ -28,8 +26,8 @@ export interface AttemptName {
 }
 
 /**
- * output: bytes of the stream. notice: what Drover says in its place. skip: bytes that were acknowledged
- * and not kept; its seq is 0 since nobody sees it, and its payload is their count.
+ * output: bytes of the stream. notice: what Drover says in its place. skip: bytes that were
+ * acknowledged and not kept; its seq is 0 since nobody sees it, and its payload is their count.
  */
 export interface StoredRecord {
   kind: 'output' | 'skip' | 'notice';

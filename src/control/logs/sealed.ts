@@ -1,5 +1,5 @@
 /**
- * A sealed segment: the blocks of an open one, each compressed on its own, and the index behind them.
+ * A sealed segment: the blocks of an open one, each compressed on its own, then their index.
  *
  *   file    = magic, block (a zstd frame)*, index (zstd of JSON), trailer
  *   trailer = index length u32, crc32(index) u32, magic

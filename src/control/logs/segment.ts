@@ -93,7 +93,7 @@ export function indexRecord(segment: Segment, place: RecordPlace, blockBytes: nu
   block.tasks.add(place.index);
 }
 
-/** Rebuilds an open segment's index from its file. Stops before the first torn or damaged record. */
+/** Rebuilds an open segment's index from its file, up to the first torn or damaged record. */
 export async function scanSegment(
   ordinal: number,
   path: string,

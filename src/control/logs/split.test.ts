@@ -1,3 +1,4 @@
+/** How a run of output is cut into records. */
 import { isUtf8 } from 'node:buffer';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** Cuts a run of output into records: whole lines where possible, never inside a character if avoidable. */
+/** Cuts a run of output into records: whole lines where possible, else whole characters. */
 import { isUtf8 } from 'node:buffer';
 
 const NEWLINE = 0x0a;

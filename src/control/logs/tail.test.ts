@@ -1,3 +1,4 @@
+/** Which bytes the last lines are. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { walkTail, type TailRecord } from './tail.ts';

@@ -1,7 +1,7 @@
 /**
- * Finds the last N lines, walking backwards. A line counts where it ends, in the order in which lines
- * ended; its beginning may lie far before, between records of other streams that are not asked for.
- * So of every record a suffix is taken, possibly all or nothing of it.
+ * Finds the last N lines, walking backwards. A line counts where it ends, in the order in which
+ * lines ended; its beginning may lie far before, between records of other streams that are not
+ * asked for. So of every record a suffix is taken, possibly all or nothing of it.
  */
 
 const NEWLINE = 0x0a;
@@ -46,7 +46,7 @@ export function walkTail(lines: number): TailWalk {
       let start = payload.length;
       let newline = payload.lastIndexOf(NEWLINE);
       let wanted = false;
-      // What follows the last newline belongs to a line that goes on later, or ends unfinished here.
+      // What follows the last newline is of a line that goes on later, or ends unfinished here.
       if (newline < payload.length - 1) {
         wanted = continued.get(record.stream) ?? endLine();
         if (wanted) start = newline + 1;

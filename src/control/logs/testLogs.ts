@@ -1,5 +1,5 @@
-/** What the log store's tests share: a store in a fresh folder, chunks, and reading everything back. */
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+/** What the log store's tests share: a store in a fresh folder, chunks, reading all back. */
+import { mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock, type Clock } from '../../lib/clock.ts';
@@ -96,4 +96,26 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
   throw new Error('it did not happen in 10 s');
+}
+
+/** Small enough that a few kilobytes make many records, blocks and segments. */
+export const TINY = {
+  recordBytes: 16,
+  lineBytes: 32,
+  blockBytes: 64,
+  segmentBytes: 400,
+  roundBytes: 200,
+  readBlocks: 3,
+};
+
+/** How many files of the store this process holds open. */
+export function openFilesIn(dir: string): number {
+  const targets = readdirSync('/proc/self/fd').map((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`);
+    } catch {
+      return '';
+    }
+  });
+  return targets.filter((target) => target.startsWith(dir)).length;
 }

@@ -1,3 +1,4 @@
+/** How fast the log store takes bytes; prints MB/s. */
 import { describe, expect, it } from 'vitest';
 import { decodeLogFrames, encodeLogFrames } from '../../protocol/logFrames.ts';
 import { chunk, withStore } from './testLogs.ts';

@@ -1,4 +1,4 @@
-/** GET /v1/jobs/{id}/logs: a page of records as JSON, or all of them, and what is to come, as SSE. */
+/** GET /v1/jobs/{id}/logs: a page of records as JSON, or all and what is to come as SSE. */
 import type {
   FastifyBaseLogger,
   FastifyInstance,
@@ -26,7 +26,7 @@ declare module 'fastify' {
 export interface LogRouteLimits {
   /** Lines a `tail` may ask for. */
   tailLines: number;
-  /** How long the controller may hold one read of a follow: also how long it outlives its client. */
+  /** How long the controller may hold one read of a follow, and it may outlive its client. */
   waitMs: number;
   /** Follows open at once per tenant, at this gateway. */
   streamsPerTenant: number;
@@ -202,17 +202,19 @@ class Follows {
   }
 
   open(tenant: string, reply: FastifyReply, { clock, limits }: LogRouteOptions): SseStream {
+    const stream = openSse(reply, { clock, ...(limits === undefined ? {} : { limits }) });
     this.#counts.set(tenant, (this.#counts.get(tenant) ?? 0) + 1);
-    let stream: SseStream | undefined;
-    const onClose = (): void => {
-      const left = (this.#counts.get(tenant) ?? 1) - 1;
-      if (left === 0) this.#counts.delete(tenant);
-      else this.#counts.set(tenant, left);
-      if (stream) this.#streams.delete(stream);
-    };
-    stream = openSse(reply, { clock, onClose, ...(limits === undefined ? {} : { limits }) });
-    if (stream.isOpen) this.#streams.add(stream);
+    this.#streams.add(stream);
+    void this.#countDown(tenant, stream);
     return stream;
+  }
+
+  async #countDown(tenant: string, stream: SseStream): Promise<void> {
+    await stream.whenClosed;
+    this.#streams.delete(stream);
+    const left = (this.#counts.get(tenant) ?? 1) - 1;
+    if (left === 0) this.#counts.delete(tenant);
+    else this.#counts.set(tenant, left);
   }
 
   endAll(): void {

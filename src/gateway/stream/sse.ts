@@ -1,4 +1,4 @@
-/** Server-sent events on a Fastify reply: never faster than the client reads, and over when it leaves. */
+/** Server-sent events on a Fastify reply: no faster than the client reads, over when it leaves. */
 import type { FastifyReply } from 'fastify';
 import type { Clock, Timer } from '../../lib/clock.ts';
 
@@ -28,14 +28,14 @@ export interface SseStream {
   /** Resolves when the client has room for more: true, or false once it is gone. */
   send(events: readonly SseEvent[]): Promise<boolean>;
   readonly isOpen: boolean;
+  /** Resolves once, however it ended. */
+  readonly whenClosed: Promise<void>;
   end(): void;
 }
 
 export interface SseOptions {
   clock: Clock;
   limits?: Partial<SseLimits>;
-  /** Called once, however it ended. */
-  onClose?(): void;
 }
 
 /** Takes the reply over. Errors have to be answered before this. */
@@ -43,6 +43,7 @@ export function openSse(reply: FastifyReply, options: SseOptions): SseStream {
   const limits = { ...SSE_LIMITS, ...options.limits };
   const { clock } = options;
   const response = reply.raw;
+  const over = Promise.withResolvers<void>();
   let isOpen = true;
   let heartbeat: Timer | undefined;
   /** Ends a send that waits for room. */
@@ -59,7 +60,7 @@ export function openSse(reply: FastifyReply, options: SseOptions): SseStream {
     isOpen = false;
     heartbeat?.cancel();
     proceed?.();
-    options.onClose?.();
+    over.resolve();
   };
   const roomOrGone = async (): Promise<void> => {
     const stalled = clock.setTimer(limits.stalledMs, () => response.destroy());
@@ -100,6 +101,7 @@ export function openSse(reply: FastifyReply, options: SseOptions): SseStream {
     get isOpen() {
       return isOpen;
     },
+    whenClosed: over.promise,
     end() {
       if (isOpen) response.end();
       closed();

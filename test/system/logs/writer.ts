@@ -1,4 +1,4 @@
-/** Plays tasks that write: appends lines to their files at a given total rate, then says how many. */
+/** Plays tasks that write: appends lines to their files at a given rate, then says how many. */
 import { appendFileSync } from 'node:fs';
 
 const [rateText = '', secondsText = '', ...paths] = process.argv.slice(2);
