@@ -87,3 +87,52 @@ function poolLimits(settings: Settings): PoolLimits[] {
   if (!('default' in settings.pools)) pools.unshift({ name: 'default', largestWorker: null });
   return pools;
 }
+
+export interface RunningGateway {
+  url: string;
+  close(): Promise<void>;
+}
+
+/** How long a gateway counts as there without word from it, and how often it gives word. */
+const GATEWAY_LEASE_MS = 60_000;
+const GATEWAY_RENEW_MS = 20_000;
+
+export async function startGateway(
+  settings: Settings,
+  coordinator: Coordinator,
+  log: Log,
+): Promise<RunningGateway> {
+  const { server, limits } = settings;
+  const common = { coordinator, clock: systemClock, random: systemRandom, log };
+  let hub: TunnelHub | null = null;
+  const gateway = await createGateway({
+    ...common,
+    host: server.host,
+    port: server.port,
+    insecure: server.insecure,
+    decodeLogFrames,
+    limits: { bodyBytes: server.bodyLimitBytes, unaryTimeoutMs: server.unaryTimeoutMs },
+    extraRoutes: (app) =>
+      registerLogRoutes(app, {
+        ...common,
+        limits: { streamsPerTenant: limits.streamsPerTenant },
+      }),
+    upgrade: (request, socket, head, authorize) =>
+      hub?.upgrade(request, socket, head, authorize),
+  });
+  const publicUrl = server.publicUrl || gateway.url;
+  hub = createTunnelHub({ ...common, publicUrl });
+  const register = (): Promise<void> => coordinator.registerGateway(publicUrl, GATEWAY_LEASE_MS);
+  await register();
+  const renewal = setInterval(() => {
+    register().catch((error: unknown) => log.warn({ err: error }, 'the gateway is not registered'));
+  }, GATEWAY_RENEW_MS);
+  return {
+    url: gateway.url,
+    async close() {
+      clearInterval(renewal);
+      await hub?.close();
+      await gateway.close();
+    },
+  };
+}
