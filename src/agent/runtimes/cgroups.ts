@@ -8,6 +8,12 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import {
+  cgroupFolder,
+  readCgroupMounts,
+  readOwnCgroups,
+  type CgroupMount,
+} from '../devices/cgroupFolders.ts';
 import { errorCode } from './folder.ts';
 
 export const LIMIT_KINDS = ['cgroup2', 'cgroup1', 'rlimit'] as const;
@@ -37,17 +43,17 @@ const VERSION_1_CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
 const VERSION_2_CONTROLLERS = ['memory', 'pids'] as const;
 
 /** Undefined where groups cannot be made: rlimits must do. Really makes one to find out. */
-export function detectCgroups(proc = '/proc/self'): CgroupHost | undefined {
-  const mounts = readMounts(readFileSync(join(proc, 'mountinfo'), 'utf8'));
-  const own = readOwnGroups(readFileSync(join(proc, 'cgroup'), 'utf8'));
+export function detectCgroups(): CgroupHost | undefined {
+  const mounts = readCgroupMounts('/proc');
+  const own = readOwnCgroups('/proc');
   const version2 = parentOfVersion2(mounts, own);
   if (version2 !== undefined) return cgroupHost('cgroup2', [version2]);
   const parents: string[] = [];
   for (const controller of VERSION_1_CONTROLLERS) {
-    const mount = mounts.find((m) => m.type === 'cgroup' && m.controllers.includes(controller));
+    const mount = mounts.find((m) => m.version === 1 && m.controllers.includes(controller));
     const path = own.get(controller);
     if (!mount || path === undefined) return undefined;
-    parents.push(join(mount.at, below(mount.root, path)));
+    parents.push(cgroupFolder(mount, path));
   }
   return parents.every(canCreate) ? cgroupHost('cgroup1', parents) : undefined;
 }
@@ -155,40 +161,6 @@ function removeAll(directories: string[]): boolean {
   return gone;
 }
 
-interface Mount {
-  root: string;
-  at: string;
-  type: string;
-  controllers: string[];
-}
-
-function readMounts(mountinfo: string): Mount[] {
-  const mounts: Mount[] = [];
-  for (const line of mountinfo.split('\n')) {
-    const [left = '', right = ''] = line.split(' - ');
-    const fields = left.split(' ');
-    const [type = '', , options = ''] = right.split(' ');
-    if (type !== 'cgroup' && type !== 'cgroup2') continue;
-    mounts.push({ root: fields[3]!, at: fields[4]!, type, controllers: options.split(',') });
-  }
-  return mounts;
-}
-
-/** Controller -> path of this process; the key of version 2 is empty. */
-function readOwnGroups(text: string): Map<string, string> {
-  const groups = new Map<string, string>();
-  for (const line of text.split('\n').filter(Boolean)) {
-    const [, controllers = '', ...path] = line.split(':');
-    for (const controller of controllers.split(',')) groups.set(controller, path.join(':'));
-  }
-  return groups;
-}
-
-/** In a container the mount shows only the part below its own root. */
-function below(root: string, path: string): string {
-  return root !== '/' && path.startsWith(root) ? path.slice(root.length) : path;
-}
-
 function canCreate(parent: string): boolean {
   const probe = join(parent, `drover-probe-${process.pid}`);
   try {
@@ -206,11 +178,11 @@ function canCreate(parent: string): boolean {
  * manager gave us a subgroup of a delegated one. A group that has processes cannot hand controllers
  * down, so an agent that is alone in its group first moves into a leaf.
  */
-function parentOfVersion2(mounts: Mount[], own: Map<string, string>): string | undefined {
-  const mount = mounts.find((m) => m.type === 'cgroup2');
+function parentOfVersion2(mounts: CgroupMount[], own: Map<string, string>): string | undefined {
+  const mount = mounts.find((m) => m.version === 2);
   const path = own.get('');
   if (!mount || path === undefined) return undefined;
-  const group = join(mount.at, below(mount.root, path));
+  const group = cgroupFolder(mount, path);
   if (canCreate(group) && handDown(group)) return group;
   const parent = join(group, '..');
   if (group === mount.at || !canCreate(parent) || !handsDown(parent)) return undefined;

@@ -1,4 +1,5 @@
 /** Helpers of this folder's tests: a real runtime on a temporary folder, and waiting for what it shows. */
+import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -41,8 +42,12 @@ export const shell = (script: string, more: Partial<AttemptOrder> = {}): Attempt
 
 /** A data folder whose attempts, runtimes and watchdog are gone after `clean`. */
 export class Bench {
-  readonly dataDir = mkdtempSync(join(tmpdir(), 'drover-runtime-'));
+  readonly dataDir: string;
   readonly #runtimes: ProcessRuntime[] = [];
+
+  constructor(dataDir = mkdtempSync(join(tmpdir(), 'drover-runtime-'))) {
+    this.dataDir = dataDir;
+  }
 
   open(options: Partial<ProcessRuntimeOptions> = {}): ProcessRuntime {
     const runtime = createProcessRuntime({
@@ -123,4 +128,43 @@ export async function run(runtime: ProcessRuntime, task: AttemptOrder): Promise<
 export function marked(uid: string): number[] {
   const nobody = { task: -1, taskBegan: '0', shim: 0, shimBegan: '0', bootId: '' };
   return findByMarker(uid, nobody);
+}
+
+const here = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href);
+
+/** A real agent process that starts these orders and then only lives. */
+export async function spawnAgent(
+  dataDir: string,
+  orders: AttemptOrder[],
+  options: Partial<ProcessRuntimeOptions> = {},
+): Promise<ChildProcess> {
+  const source = `
+    import { createProcessRuntime } from ${here('process.ts')};
+    import { systemClock } from ${here('../../lib/clock.ts')};
+    import { silentLog } from ${here('../../lib/log.ts')};
+    const { orders, ...options } = JSON.parse(process.env.ORDERS);
+    const runtime = createProcessRuntime({ ...options, clock: systemClock, log: silentLog });
+    for (const order of orders) runtime.start(order);
+    runtime.onChange(() => {
+      const all = runtime.list().map((attempt) => attempt.observation.state);
+      if (!all.includes('STARTING')) process.stdout.write('started ');
+    });
+    setInterval(() => {}, 1000);`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', source], {
+    env: { ...process.env, ORDERS: JSON.stringify({ ...options, dataDir, orders }) },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let said = '';
+  child.stdout.on('data', (bytes) => {
+    said += String(bytes);
+  });
+  await eventually(() => said.includes('started'), 'the agent to start its attempts');
+  return child;
+}
+
+export function kill(agent: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    agent.once('exit', () => resolve());
+    agent.kill('SIGKILL');
+  });
 }
