@@ -5,6 +5,8 @@ import type { Coordinator } from '../protocol/coordinator.ts';
 import type { App } from './app.ts';
 import type { GatewayLimits } from './limits.ts';
 
+const BYTES = 'application/octet-stream';
+
 export interface AgentRouteOptions {
   coordinator: Coordinator;
   limits: GatewayLimits;
@@ -40,20 +42,18 @@ export function agentRoutes(app: App, options: AgentRouteOptions): void {
 /** Its own scope, so that bytes are read here and nowhere else. */
 function logRoute(app: App, { coordinator, limits, decodeLogFrames }: AgentRouteOptions): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser<Buffer>(
-    'application/octet-stream',
-    { parseAs: 'buffer' },
-    (_request, body, done) => done(null, body),
+  app.addContentTypeParser<Buffer>(BYTES, { parseAs: 'buffer' }, (_request, body, done) =>
+    done(null, body),
   );
   app.route({
     method: 'POST',
     url: AGENT_PATHS.logs,
     bodyLimit: limits.logBodyBytes,
-    config: { access: 'agent' },
+    config: { access: 'agent', reads: BYTES },
     handler: async ({ bearer, body }) => {
       if (!Buffer.isBuffer(body)) {
         throw new DroverError('MALFORMED_BODY', 'The body holds no log frames', {
-          hint: 'Send "Content-Type: application/octet-stream" with at least one frame.',
+          hint: `Send "Content-Type: ${BYTES}" with at least one frame.`,
         });
       }
       return { acks: await coordinator.appendLogs(bearer, decodeLogFrames(body)) };

@@ -32,6 +32,8 @@ declare module 'fastify' {
     access?: Access;
     /** `unary` unless stated. */
     pace?: Pace;
+    /** The content type of its body; JSON unless stated. */
+    reads?: string;
   }
 
   interface FastifyRequest {

@@ -79,7 +79,7 @@ export function internalProblem(requestId: string): Problem {
 }
 
 function expectedError(error: unknown, request: FastifyRequest): DroverError | undefined {
-  if (error instanceof DroverError) return error;
+  if (error instanceof DroverError) return error.code === 'INTERNAL' ? undefined : error;
   if (!(error instanceof Error)) return undefined;
   const { code, statusCode } = error as Error & { code?: unknown; statusCode?: unknown };
   const cause = { cause: error };
@@ -94,7 +94,8 @@ function expectedError(error: unknown, request: FastifyRequest): DroverError | u
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
     const sent = request.headers['content-type'];
     const detail = sent ? `The content type ${sent} is not read here` : 'No content type was sent';
-    const hint = 'Send "Content-Type: application/json".';
+    const { reads = 'application/json' } = request.routeOptions.config;
+    const hint = `Send "Content-Type: ${reads}".`;
     return new DroverError('UNSUPPORTED_MEDIA_TYPE', detail, { hint, ...cause });
   }
   if (code === 'ECONNRESET' || code === 'FST_ERR_CTP_INVALID_CONTENT_LENGTH') {

@@ -1,6 +1,7 @@
 /** Zod behind Fastify: what does not fit is a 400 that names the field and, for a typo, the nearest one. */
 import type { FastifySchemaCompiler } from 'fastify';
 import { z } from 'zod';
+import { DroverError } from '../lib/errors.ts';
 import { nearestName } from './nearest.ts';
 import { InvalidRequest, type Violation } from './problem.ts';
 
@@ -15,6 +16,8 @@ export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, ht
   return (data: unknown) => {
     const result = schema.safeParse(data);
     if (result.success) return { value: result.data };
+    // What cannot be an id names nothing.
+    if (httpPart === 'params') return { error: new DroverError('NOT_FOUND', 'No such address') };
     return { error: invalidRequest(result.error.issues, schema, httpPart ?? 'body') };
   };
 };

@@ -21,6 +21,7 @@ export function guardRoute(
   const identify = identifier(cache, route.access);
   return function guard(request, reply, done) {
     lane.begin(request, reply);
+    reply.header('x-request-id', request.id);
     if (flights.closing) return done(closingError());
     try {
       const pending = identify(request);
