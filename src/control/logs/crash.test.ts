@@ -35,7 +35,15 @@ async function reopened(
   }
 }
 
-async function writtenSegment(): Promise<{ name: string; before: Buffer; whole: Buffer }> {
+interface Written {
+  name: string;
+  /** The file with two records, with three and with four. */
+  before: Buffer;
+  whole: Buffer;
+  longer: Buffer;
+}
+
+async function writtenSegment(): Promise<Written> {
   const { dir, remove } = freshFolder();
   const store = openStore(dir);
   try {
@@ -43,7 +51,9 @@ async function writtenSegment(): Promise<{ name: string; before: Buffer; whole: 
     const name = filesOf(dir)[0] ?? '';
     const before = readFileSync(join(dir, name));
     await store.append([chunk('two\n', 4)]);
-    return { name, before, whole: readFileSync(join(dir, name)) };
+    const whole = readFileSync(join(dir, name));
+    await store.append([chunk('three\n', 8)]);
+    return { name, before, whole, longer: readFileSync(join(dir, name)) };
   } finally {
     await store.close();
     remove();
@@ -81,6 +91,24 @@ describe('a log store after a crash', () => {
         expect(textOf(await readAll(store))).toBe('one\nerr\ntwo\n');
       });
     }
+  });
+
+  it('leaves nothing behind a torn record that could come back later', async () => {
+    const { name, before, whole, longer } = await writtenSegment();
+    const torn = Buffer.from(longer);
+    torn[before.length + 10] = (torn[before.length + 10] ?? 0) ^ 0x10;
+    const { dir, remove } = freshFolder();
+    mkdirSync(dirname(join(dir, name)), { recursive: true });
+    writeFileSync(join(dir, name), torn);
+    for (const text of ['one\nerr\ntwo\n', 'one\nerr\ntwo\n']) {
+      const store = openStore(dir);
+      // As long as what was torn, so that the record behind it would fit again.
+      await store.append([chunk('two\n', 4)]);
+      expect(textOf(await readAll(store))).toBe(text);
+      await store.close();
+    }
+    expect(readFileSync(join(dir, name)).length).toBe(whole.length);
+    remove();
   });
 
   it('starts over in a segment that was created and never written', async () => {

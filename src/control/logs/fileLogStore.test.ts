@@ -47,6 +47,7 @@ describe('the log store', () => {
       expect(await offset(chunk('hello\n', 0))).toBe(6);
       expect(await offset(chunk('hello\n', 0))).toBe(6);
       expect(await offset(chunk('late\n', 9))).toBe(6);
+      expect(await offset(chunk('late\n', 7))).toBe(6);
       expect(await offset(chunk('lo\nyou\n', 3))).toBe(10);
       expect(await offset(chunk('', 10))).toBe(10);
       expect(await offset(chunk('never seen', 7, { uid: 'other' }))).toBe(0);
