@@ -47,6 +47,8 @@ export interface AgentOptions {
   random: Random;
   log: Log;
   onTunnel: (order: TunnelOrder) => void;
+  /** Attempts have begun, ended or changed: for the spool. */
+  onChange?: () => void;
   /** Called once when the worker is registered, or cannot ever be. */
   onJoined?: (worker: string) => void;
   onRefused?: (error: DroverError) => void;
@@ -68,7 +70,6 @@ export function startAgent(options: AgentOptions): Agent {
   let identity: Identity | null = null;
   let closed = false;
   let seq = 0;
-  let running = 0;
   let failures = 0;
   let timer: Timer | null = null;
   let leaseTimer: Timer | null = null;
@@ -93,7 +94,6 @@ export function startAgent(options: AgentOptions): Agent {
   async function cycle(): Promise<void> {
     if (closed) return;
     const mine = ++newest;
-    running++;
     try {
       if (!identity) await join();
       else await exchange(identity);
@@ -101,8 +101,6 @@ export function startAgent(options: AgentOptions): Agent {
       if (mine === newest) next(0);
     } catch (error) {
       if (mine === newest) failed(error);
-    } finally {
-      running--;
     }
   }
 
@@ -122,6 +120,7 @@ export function startAgent(options: AgentOptions): Agent {
 
   /** Something to report: a parked sync is overtaken; one that waits to retry goes on waiting. */
   function changed(): void {
+    options.onChange?.();
     if (identity && failures === 0) next(0);
   }
 
@@ -185,6 +184,7 @@ export function startAgent(options: AgentOptions): Agent {
       );
     }
     for (const order of reply.tunnels) options.onTunnel(order);
+    if (reply.desired.length > 0) options.onChange?.();
   }
 
   /** Asks nicely one grace before the watchdog would not: nobody has answered for too long. */

@@ -1,6 +1,6 @@
 /** drover agent: this machine as a worker of a cluster. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { hostname } from 'node:os';
+import { hostname, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { startAgent } from '../agent/agent.ts';
 import { detectResources } from '../agent/devices/detect.ts';
@@ -9,12 +9,13 @@ import { parseResources } from '../agent/devices/parse.ts';
 import { identityFile } from '../agent/identity.ts';
 import { createProcessRuntime } from '../agent/runtimes/process.ts';
 import { createSpool } from '../agent/spool.ts';
+import { spoolSource } from '../agent/outputs.ts';
 import { createExecHandler } from '../agent/tunnel/exec.ts';
 import { createTunnelDialer } from '../agent/tunnel/dialer.ts';
 import { httpTransport } from '../agent/transport.ts';
 import { systemClock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
-import { createLog } from '../lib/log.ts';
+import { createLog, type Log } from '../lib/log.ts';
 import { systemRandom } from '../lib/random.ts';
 import type { Settings } from '../model/settings.ts';
 import { AGENT_VERSION, type JoinRequest } from '../protocol/agent.ts';
@@ -30,9 +31,7 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
   const { dataDir } = settings.agent;
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const url = clusterUrl(dataDir, flags['join']);
-  const resources = settings.agent.resources
-    ? parseResources(settings.agent.resources)
-    : await detected(log);
+  const resources = await resourcesOf(settings, log);
   const transport = httpTransport(url);
   shutdown.add(() => transport.close());
   const identity = identityFile(join(dataDir, 'worker.json'));
@@ -42,10 +41,11 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
     log,
     random,
     machineHasGpus: resources.devices.some((device) => device.kind === 'gpu'),
-    beforeForget: (uid) => spool.whenDrained(uid),
+    beforeForget: (uid) => outputs.keepUntil(uid, () => spool.whenDrained(uid)),
   });
+  const outputs = spoolSource(runtime);
   const spool = createSpool({
-    source: { list: () => runtime.outputs() },
+    source: outputs,
     send: (body) => transport.sendLogs(identity.load()?.token ?? '', body),
     clock,
     log,
@@ -97,7 +97,8 @@ function registration(
     name: agent.name || hostname(),
     machine: machineId(agent.dataDir),
     bootId: bootId(),
-    address: agent.address || '127.0.0.1',
+    address: addressOf(settings),
+    // Without a word on who reaches whom, only tasks on one machine surely reach each other.
     network: agent.network || `host:${machineId('')}`,
     agentVersion: AGENT_VERSION,
     capabilities: ['process', 'exec'],
@@ -106,10 +107,23 @@ function registration(
   };
 }
 
-async function detected(log: ReturnType<typeof createLog>): Promise<JoinRequest['resources']> {
-  const { resources, problems } = await detectResources();
+async function resourcesOf(settings: Settings, log: Log): Promise<JoinRequest['resources']> {
+  const text = settings.agent.resources;
+  const { resources, problems } = await detectResources({
+    declared: text ? parseResources(text) : {},
+  });
   for (const problem of problems) log.warn({ problem }, 'part of this machine could not be read');
   return resources;
+}
+
+/** Where others of the same network reach this machine's tasks. */
+function addressOf({ agent }: Settings): string {
+  if (agent.address) return agent.address;
+  if (!agent.network) return '127.0.0.1';
+  const outward = Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .find((one) => !one.internal && one.family === 'IPv4');
+  return outward?.address ?? hostname();
 }
 
 /** Given now, or remembered from the first join. */

@@ -16,7 +16,7 @@ export async function runGateway({ settings, flags }: RoleArguments): Promise<nu
   const shutdown = shutdownOnSignals();
   const log = createLog('gateway', settings.logs.level);
   const remote = createGrpcCoordinator({ url });
-  shutdown.add(() => remote.close());
+  shutdown.add(async () => remote.close());
   const gateway = await startGateway(settings, remote, log);
   shutdown.add(() => gateway.close());
   tellReady({ url: gateway.url });

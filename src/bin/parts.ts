@@ -1,9 +1,15 @@
 /** The parts of a server process, built from the settings: the controller on its threads, its gateway. */
 import { join } from 'node:path';
 import type { PoolLimits } from '../core/placement/admission.ts';
+import { createGateway } from '../gateway/gateway.ts';
+import { registerLogRoutes } from '../gateway/rest/logs.ts';
+import { createTunnelHub, type TunnelHub } from '../gateway/tunnel/hub.ts';
+import { systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
+import { systemRandom } from '../lib/random.ts';
 import type { Settings } from '../model/settings.ts';
 import { COORDINATOR_CALLS, type Coordinator } from '../protocol/coordinator.ts';
+import { decodeLogFrames } from '../protocol/logFrames.ts';
 import type { StoreSettings } from '../store/open.ts';
 import { startThread } from './threads/start.ts';
 import type { StateThreadOptions } from './threads/state.ts';
