@@ -41,8 +41,10 @@ export function httpTransport(url: string): HttpTransport {
       (await call(AGENT_PATHS.join, token, json, JSON.stringify(body))) as JoinReply,
     sync: async (token, body) =>
       (await call(AGENT_PATHS.sync, token, json, JSON.stringify(body))) as SyncReply,
-    sendLogs: async (token, body) =>
-      (await call(AGENT_PATHS.logs, token, 'application/octet-stream', body)) as LogAck[],
+    async sendLogs(token, body) {
+      const reply = await call(AGENT_PATHS.logs, token, 'application/octet-stream', body);
+      return (reply as { acks: LogAck[] }).acks;
+    },
     close: () => dispatcher.destroy(),
   };
 }

@@ -74,7 +74,7 @@ function storeSettings({ store, data }: Settings): StoreSettings {
 }
 
 function poolLimits(settings: Settings): PoolLimits[] {
-  const pools = Object.entries(settings.pools).map(([name, { largestWorker: most }]) => ({
+  const pools = Object.entries(settings.fleet.pools).map(([name, { largestWorker: most }]) => ({
     name,
     largestWorker: most
       ? {
@@ -90,7 +90,7 @@ function poolLimits(settings: Settings): PoolLimits[] {
         }
       : null,
   }));
-  if (!('default' in settings.pools)) pools.unshift({ name: 'default', largestWorker: null });
+  if (!('default' in settings.fleet.pools)) pools.unshift({ name: 'default', largestWorker: null });
   return pools;
 }
 

@@ -101,13 +101,15 @@ const largestWorker = z.strictObject({
   gpuMemoryBytes: z.int().min(0).default(0),
 });
 
-/** By name. The pool `default` exists without being named. */
-const pools = z
-  .record(
-    z.string().min(1).max(100),
-    z.strictObject({ largestWorker: largestWorker.optional() }),
-  )
-  .default({});
+const fleet = section({
+  /** By name. The pool `default` exists without being named. */
+  pools: z
+    .record(
+      z.string().min(1).max(100),
+      z.strictObject({ largestWorker: largestWorker.optional() }),
+    )
+    .default({}),
+});
 
 const limits = section({
   listPage: z.int().min(1).max(500).default(500),
@@ -125,7 +127,7 @@ const sections = z.strictObject({
   loops,
   logs,
   agent,
-  pools,
+  fleet,
   limits,
 });
 export type Settings = z.output<typeof sections>;

@@ -14,5 +14,13 @@ export interface LogThreadOptions {
 }
 
 const { port, options } = workerData as ThreadData<LogThreadOptions>;
-const { level, ...limits } = options;
-serve(port, createFileLogStore({ ...limits, clock: systemClock, log: createLog('logs', level) }));
+const { dir, level, maxJobBytes, segmentBytes } = options;
+serve(
+  port,
+  createFileLogStore({
+    dir,
+    clock: systemClock,
+    log: createLog('logs', level),
+    limits: { jobBytes: maxJobBytes, segmentBytes },
+  }),
+);
