@@ -244,7 +244,8 @@ describe('the spool', () => {
     start({ quietMs: 20, recheckMs: 60_000 });
     await until(() => controller.stdout('a') === 'first\n');
     await until(() => openFiles() === 0);
-    await pause(20);
+    await pause(50);
+    expect(openFiles()).toBe(0);
     const before = performance.now();
     appendFileSync(one.stdoutPath, 'second\n');
     await until(() => controller.stdout('a') === 'first\nsecond\n');

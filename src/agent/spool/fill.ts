@@ -114,6 +114,7 @@ async function decideWhenNext(
     attempt.grewAtMs = nowMs;
     options.grew(attempt);
   } else if (attempt.phase === 'watched') {
+    await attempt.closeFiles();
     attempt.dueAtMs = nowMs + (attempt.isWatched ? limits.recheckMs : limits.unwatchedMs);
   } else if (nowMs - attempt.grewAtMs >= limits.quietMs) {
     await attempt.watchFiles(() => options.grew(attempt));

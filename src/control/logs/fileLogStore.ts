@@ -230,8 +230,14 @@ class FileLogStore implements LogStore {
   #sealLater(job: JobLog): void {
     if (!job.needsSealing || this.#closed) return;
     this.#sealQueue.add(job);
+    this.#startSealing();
+  }
+
+  #startSealing(): void {
     this.#sealing ??= this.#sealAll().finally(() => {
       this.#sealing = undefined;
+      // What was queued after the last one was done and before we heard of it.
+      if (this.#sealQueue.size > 0 && !this.#closed) this.#startSealing();
     });
   }
 
@@ -239,6 +245,8 @@ class FileLogStore implements LogStore {
   async #sealAll(): Promise<void> {
     for (const job of this.#sealQueue) {
       if (this.#closed) return;
+      // First, so that a segment that closes meanwhile queues it again.
+      this.#sealQueue.delete(job);
       job.users++;
       try {
         await job.seal();
@@ -247,7 +255,6 @@ class FileLogStore implements LogStore {
         this.#options.log.warn({ folder: job.folder, err: error }, 'cannot compress a log yet');
       } finally {
         job.users--;
-        this.#sealQueue.delete(job);
       }
     }
   }
