@@ -41,10 +41,8 @@ export function httpTransport(url: string): HttpTransport {
       (await call(AGENT_PATHS.join, token, json, JSON.stringify(body))) as JoinReply,
     sync: async (token, body) =>
       (await call(AGENT_PATHS.sync, token, json, JSON.stringify(body))) as SyncReply,
-    async sendLogs(token, body) {
-      const reply = await call(AGENT_PATHS.logs, token, 'application/octet-stream', body);
-      return (reply as { acks: LogAck[] }).acks;
-    },
+    sendLogs: async (token, body) =>
+      (await call(AGENT_PATHS.logs, token, 'application/octet-stream', body)) as LogAck[],
     close: () => dispatcher.destroy(),
   };
 }

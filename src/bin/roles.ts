@@ -32,7 +32,7 @@ const AGENT_FLAGS = {
   network: 'agent.network',
 };
 
-const ROLES: Record<string, Role> = {
+const ROLES = {
   up: {
     usage: 'drover up [--data DIR] [--host H] [--port N] [--resources R] [--name N] [--no-agent]',
     settings: { ...SERVER_FLAGS, ...AGENT_FLAGS },
@@ -59,12 +59,15 @@ const ROLES: Record<string, Role> = {
     options: { join: { type: 'string' } },
     run: runAgent,
   },
-};
+} satisfies Record<string, Role>;
 
-/** Undefined when the name is not a role's. */
-export async function runRole(name: string, args: string[]): Promise<number | undefined> {
-  const role = Object.hasOwn(ROLES, name) ? ROLES[name] : undefined;
-  if (!role) return undefined;
+export function isRole(name: string): name is keyof typeof ROLES {
+  return Object.hasOwn(ROLES, name);
+}
+
+/** Resolves with the exit code when the role has ended. */
+export async function runRole(name: keyof typeof ROLES, args: string[]): Promise<number> {
+  const role: Role = ROLES[name];
   try {
     if (args.includes('--help') || args.includes('-h')) {
       process.stdout.write(`usage: ${role.usage}\n`);
