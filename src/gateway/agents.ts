@@ -1,4 +1,4 @@
-/** What agents say passes through to the controller, which also checks their tokens. Not in the REST envelope. */
+/** What agents say passes through to the controller, which also checks their tokens. */
 import { DroverError } from '../lib/errors.ts';
 import { AGENT_PATHS, joinRequest, type LogChunk, syncRequest } from '../protocol/agent.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';

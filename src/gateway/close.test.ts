@@ -19,7 +19,7 @@ test('a call under way is finished, a new connection refused', async () => {
   expect(performance.now() - startedAt).toBeLessThan(1000);
 });
 
-test('a request on a connection that is kept alive is refused with 503 while it closes', async () => {
+test('a request on a connection kept alive is refused with 503 while it closes', async () => {
   const gateway = await startTestGateway({ cluster: () => delay(150, CLUSTER) });
   const { hostname, port } = new URL(gateway.url);
   const socket = connect({ host: hostname, port: Number(port) });
@@ -78,7 +78,7 @@ test('connections that idle do not hold it up, and closing twice is no error', a
   agent.destroy();
 });
 
-test('an upgrade is handed over with a way to check its token, and ends with the gateway', async () => {
+test('an upgrade is handed over, can be authorised, and ends with the gateway', async () => {
   const seen: unknown[] = [];
   const gateway = await startTestGateway(
     {},

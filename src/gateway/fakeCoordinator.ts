@@ -1,4 +1,4 @@
-/** A Coordinator in memory, for the tests of whatever stands in front of one. Not part of Drover. */
+/** A Coordinator in memory, for the tests of whatever stands in front of one. */
 import { DroverError } from '../lib/errors.ts';
 import type { TokenId } from '../model/ids.ts';
 import type { JobSpec } from '../model/job.ts';

@@ -52,7 +52,7 @@ test.each([
   expect(json.hint).toContain(`Did you mean ${nearest} `);
 });
 
-test('an unknown field like no other gets no guess; a huge name is not repeated whole', async () => {
+test('an unknown field like no other gets no guess; a huge name is cut', async () => {
   const { status, json, text } = await submit({ command: ['a'], ['x'.repeat(1500)]: 1 });
   expect(status).toBe(400);
   expect(json.hint).toBeUndefined();
@@ -89,7 +89,8 @@ test('a body over the limit is a 413 that names the limit, stated or streamed', 
   expect([stated.status, stated.json.code]).toEqual([413, 'BODY_TOO_LARGE']);
   expect(stated.json.detail).toContain('2000 bytes');
 
-  const head = `POST /v1/jobs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${gateway.fake.adminToken}`;
+  const { adminToken } = gateway.fake;
+  const head = `POST /v1/jobs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${adminToken}`;
   const chunk = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
   const streamed = await raw(
     gateway.url,
@@ -179,7 +180,8 @@ test('what is not HTTP is answered cleanly', async () => {
 
 test('a body that ends early reaches nobody', async () => {
   const before = gateway.fake.calls.get('submit');
-  const head = `POST /v1/jobs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${gateway.fake.adminToken}`;
+  const { adminToken } = gateway.fake;
+  const head = `POST /v1/jobs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${adminToken}`;
   await raw(
     gateway.url,
     `${head}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"command":["true"]}`,

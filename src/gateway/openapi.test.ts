@@ -96,7 +96,7 @@ test('without a token, or with a wrong one, every guarded route says 401', async
   }
 });
 
-test('with every scope but the right one, every guarded route says 403 and which it wants', async () => {
+test('with every scope but the right one, every guarded route says 403', async () => {
   for (const { method, path, operation } of operations) {
     const needed = scopeOf(operation);
     if (!needed) continue;

@@ -1,4 +1,4 @@
-/** Zod behind Fastify: what does not fit is a 400 that names the field and, for a typo, the nearest one. */
+/** Zod behind Fastify: what does not fit is a 400 that names the field and the nearest one. */
 import type { FastifySchemaCompiler } from 'fastify';
 import { z } from 'zod';
 import { DroverError } from '../lib/errors.ts';
