@@ -56,7 +56,7 @@ function logRoute(app: App, { coordinator, limits, decodeLogFrames }: AgentRoute
           hint: `Send "Content-Type: ${BYTES}" with at least one frame.`,
         });
       }
-      return { acks: await coordinator.appendLogs(bearer, decodeLogFrames(body)) };
+      return coordinator.appendLogs(bearer, decodeLogFrames(body));
     },
   });
 }

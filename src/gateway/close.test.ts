@@ -1,3 +1,4 @@
+/** Closing: what is finished, refused, let go and cut off. */
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';

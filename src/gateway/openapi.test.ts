@@ -1,3 +1,4 @@
+/** The description, and a walk over every route in it without and with each scope. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Scope, SCOPES } from '../model/token.ts';
 import { startTestGateway, type TestGateway } from './testGateway.ts';
