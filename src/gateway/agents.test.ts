@@ -1,3 +1,4 @@
+/** What agents send passes through, and nothing else does. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AGENT_PATHS } from '../protocol/agent.ts';
 import { JOIN_TOKEN, WORKER_TOKEN } from './fakeCoordinator.ts';
@@ -20,7 +21,7 @@ const join = {
   attributes: {},
   resources: { cpuMillis: 1000, memoryBytes: 1, devices: [], portRange: [20_000, 20_100] },
 };
-const sync = { worker: 'w1', bootId: 'b1', start: 1, seq: 1, observed: [], wait: true };
+const sync = { worker: 'w1', bootId: 'b1', start: 1, seq: 1, epoch: 0, observed: [], wait: true };
 
 test('join, sync and logs pass through as they are', async () => {
   const joined = await gateway.call('POST', AGENT_PATHS.join, { token: JOIN_TOKEN, body: join });
@@ -36,10 +37,7 @@ test('join, sync and logs pass through as they are', async () => {
     body: new Uint8Array([104, 105]),
     headers: { 'content-type': 'application/octet-stream' },
   });
-  expect([logged.status, logged.json]).toEqual([
-    200,
-    { acks: [{ uid: 'a1', stream: 'stdout', offset: 2 }] },
-  ]);
+  expect([logged.status, logged.json]).toEqual([200, [{ uid: 'a1', stream: 'stdout', offset: 2 }]]);
   expect(Buffer.from(gateway.fake.logs[0]?.bytes ?? []).toString()).toBe('hi');
 });
 

@@ -1,4 +1,4 @@
-/** What agents say passes through to the controller, which also checks their tokens. Not in the REST envelope. */
+/** What agents say passes through to the controller, which also checks their tokens. */
 import { DroverError } from '../lib/errors.ts';
 import { AGENT_PATHS, joinRequest, type LogChunk, syncRequest } from '../protocol/agent.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
@@ -56,7 +56,7 @@ function logRoute(app: App, { coordinator, limits, decodeLogFrames }: AgentRoute
           hint: `Send "Content-Type: ${BYTES}" with at least one frame.`,
         });
       }
-      return { acks: await coordinator.appendLogs(bearer, decodeLogFrames(body)) };
+      return coordinator.appendLogs(bearer, decodeLogFrames(body));
     },
   });
 }

@@ -19,7 +19,8 @@ export type App = FastifyInstance<
 
 /**
  * Who may call a route: holders of a scope; anybody (`open`); a process on this machine, or from
- * elsewhere a holder of fleet:read (`loopback`); or an agent, whose token the controller checks (`agent`).
+ * elsewhere a holder of fleet:read (`loopback`);
+ * an agent, whose token the controller checks (`agent`).
  */
 export type Access = Scope | 'open' | 'loopback' | 'agent';
 

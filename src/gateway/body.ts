@@ -1,4 +1,4 @@
-/** How JSON bodies are read: the bytes once, hashed where a key asks for it, refused where they lie. */
+/** How JSON bodies are read: once, hashed where a key asks for it, refused where they lie. */
 import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
 import { DroverError } from '../lib/errors.ts';

@@ -1,3 +1,4 @@
+/** Closing: what is finished, refused, let go and cut off. */
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
@@ -19,7 +20,7 @@ test('a call under way is finished, a new connection refused', async () => {
   expect(performance.now() - startedAt).toBeLessThan(1000);
 });
 
-test('a request on a connection that is kept alive is refused with 503 while it closes', async () => {
+test('a request on a connection kept alive is refused with 503 while it closes', async () => {
   const gateway = await startTestGateway({ cluster: () => delay(150, CLUSTER) });
   const { hostname, port } = new URL(gateway.url);
   const socket = connect({ host: hostname, port: Number(port) });
@@ -78,7 +79,7 @@ test('connections that idle do not hold it up, and closing twice is no error', a
   agent.destroy();
 });
 
-test('an upgrade is handed over with a way to check its token, and ends with the gateway', async () => {
+test('an upgrade is handed over, can be authorised, and ends with the gateway', async () => {
   const seen: unknown[] = [];
   const gateway = await startTestGateway(
     {},

@@ -1,4 +1,4 @@
-/** The end of a gateway: upgrades are handed over while it lives, everything is finished when it closes. */
+/** The end of a gateway: what is under way is finished, what only waits is let go. */
 import type { Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Clock, Timer } from '../lib/clock.ts';
@@ -13,7 +13,7 @@ import type { GatewayLimits } from './limits.ts';
 /** A connection kept alive goes idle when its last answer is out; it is looked for so often. */
 const IDLE_LOOK_MS = 20;
 
-/** Returns the live upgraded sockets: the server forgets them, but will not close before they do. */
+/** Returns the live upgraded sockets: the server forgets them, yet waits for them to close. */
 export function trackUpgrades(
   server: Server,
   flights: Flights,

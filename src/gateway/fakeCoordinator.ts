@@ -1,4 +1,4 @@
-/** A Coordinator in memory, for the tests of whatever stands in front of one. Not part of Drover. */
+/** A Coordinator in memory, for the tests of whatever stands in front of one. */
 import { DroverError } from '../lib/errors.ts';
 import type { TokenId } from '../model/ids.ts';
 import type { JobSpec } from '../model/job.ts';
@@ -63,19 +63,7 @@ function countCalls(plain: Coordinator, calls: Map<keyof Coordinator, number>): 
   return counted as unknown as Coordinator;
 }
 
-type JobCalls =
-  | 'submit'
-  | 'getJob'
-  | 'listJobs'
-  | 'cancelJob'
-  | 'listTasks'
-  | 'listAttempts'
-  | 'listEvents'
-  | 'waitJob'
-  | 'readLogs'
-  | 'queue';
-
-function jobCalls(jobs: Map<string, JobView>): Pick<Coordinator, JobCalls> {
+function jobCalls(jobs: Map<string, JobView>) {
   const keys = new Map<string, { bodyHash: string | null; ids: string[] }>();
   const waiting: (() => void)[] = [];
   const get = (id: string): JobView => {
@@ -136,7 +124,7 @@ function jobCalls(jobs: Map<string, JobView>): Pick<Coordinator, JobCalls> {
       { records: [], next: after, complete: true }
     ),
     queue: async (_who, query) => paged([], query),
-  };
+  } satisfies Partial<Coordinator>;
 }
 
 function newJob(id: string, who: Principal, spec: JobSpec): JobView {
@@ -180,21 +168,7 @@ function paged<Item>(
   return { items: items.slice(start, end), nextCursor: end < items.length ? String(end) : null };
 }
 
-type FleetCalls =
-  | 'authenticate'
-  | 'cluster'
-  | 'listWorkers'
-  | 'setDraining'
-  | 'listTokens'
-  | 'createToken'
-  | 'revokeToken'
-  | 'readiness'
-  | 'metrics';
-
-function fleetCalls(
-  tokens: Map<string, Principal>,
-  tokenWith: FakeCoordinator['tokenWith'],
-): Pick<Coordinator, FleetCalls> {
+function fleetCalls(tokens: Map<string, Principal>, tokenWith: FakeCoordinator['tokenWith']) {
   let worker = fakeWorker();
   return {
     authenticate: async (secret) => tokens.get(secret),
@@ -230,7 +204,7 @@ function fleetCalls(
     readiness: async () => ({ ready: true, reasons: [], loops: [] }),
     metrics: async () =>
       '# HELP drover_up The controller runs.\n# TYPE drover_up gauge\ndrover_up 1\n',
-  };
+  } satisfies Partial<Coordinator>;
 }
 
 function viewOf(principal: Principal): TokenView {
@@ -270,9 +244,7 @@ function fakeWorker(): WorkerView {
   };
 }
 
-type AgentCalls = 'join' | 'sync' | 'appendLogs' | 'registerGateway' | 'openTunnel';
-
-function agentCalls(logs: LogChunk[]): Pick<Coordinator, AgentCalls> {
+function agentCalls(logs: LogChunk[]) {
   const reply: SyncReply = {
     clusterId: 'c1',
     epoch: 1,
@@ -303,7 +275,7 @@ function agentCalls(logs: LogChunk[]): Pick<Coordinator, AgentCalls> {
     },
     registerGateway: async () => undefined,
     openTunnel: async (_who, task) => ({ ticketHash: 'hash', worker: 'w1', attempt: `${task}#1` }),
-  };
+  } satisfies Partial<Coordinator>;
 }
 
 function check(given: string, wanted: string): void {

@@ -1,5 +1,5 @@
+/** Bad input of every kind is answered cleanly, and errors tell what they should. */
 import { connect } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DroverError } from '../lib/errors.ts';
 import { silentLog } from '../lib/log.ts';
@@ -52,7 +52,7 @@ test.each([
   expect(json.hint).toContain(`Did you mean ${nearest} `);
 });
 
-test('an unknown field like no other gets no guess; a huge name is not repeated whole', async () => {
+test('an unknown field like no other gets no guess; a huge name is cut', async () => {
   const { status, json, text } = await submit({ command: ['a'], ['x'.repeat(1500)]: 1 });
   expect(status).toBe(400);
   expect(json.hint).toBeUndefined();
@@ -89,7 +89,8 @@ test('a body over the limit is a 413 that names the limit, stated or streamed', 
   expect([stated.status, stated.json.code]).toEqual([413, 'BODY_TOO_LARGE']);
   expect(stated.json.detail).toContain('2000 bytes');
 
-  const head = `POST /v1/jobs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${gateway.fake.adminToken}`;
+  const { adminToken } = gateway.fake;
+  const head = `POST /v1/jobs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${adminToken}`;
   const chunk = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
   const streamed = await raw(
     gateway.url,
@@ -179,7 +180,8 @@ test('what is not HTTP is answered cleanly', async () => {
 
 test('a body that ends early reaches nobody', async () => {
   const before = gateway.fake.calls.get('submit');
-  const head = `POST /v1/jobs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${gateway.fake.adminToken}`;
+  const { adminToken } = gateway.fake;
+  const head = `POST /v1/jobs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${adminToken}`;
   await raw(
     gateway.url,
     `${head}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"command":["true"]}`,
@@ -247,40 +249,6 @@ test('a controller that cannot be asked about a token is a 503, not a 401', asyn
   const away = new DroverError('UNAVAILABLE', 'The controller is away');
   await using alone = await startTestGateway({ authenticate: () => Promise.reject(away) });
   expect((await alone.call('GET', '/v1/jobs')).status).toBe(503);
-});
-
-test('a unary call that takes too long is a 504; a long poll may take its time', async () => {
-  await using slow = await startTestGateway(
-    { cluster: () => delay(600).then(() => Promise.reject(new Error('too late'))) },
-    { limits: { unaryTimeoutMs: 100, longPollTimeoutMs: 5000 } },
-  );
-  const startedAt = performance.now();
-  const { status, json } = await slow.call('GET', '/v1/cluster');
-  expect([status, json.code]).toEqual([504, 'TIMEOUT']);
-  expect(performance.now() - startedAt).toBeLessThan(400);
-  const { json: made } = await slow.call('POST', '/v1/jobs', { body: { command: ['a'] } });
-  const waited = await slow.call('GET', `/v1/jobs/${made.data.id}/wait?waitMs=400`);
-  expect(waited.status).toBe(200);
-});
-
-test('a long poll ends too when its controller never answers', async () => {
-  await using stuck = await startTestGateway(
-    { waitJob: () => new Promise(() => {}) },
-    { limits: { longPollTimeoutMs: 50 } },
-  );
-  expect((await stuck.call('GET', '/v1/jobs/j1/wait')).status).toBe(504);
-});
-
-test('a slow call is logged', async () => {
-  const logged: object[] = [];
-  const log = { ...silentLog, warn: (fields: object) => void logged.push(fields) };
-  await using slow = await startTestGateway(
-    { queue: () => delay(60).then(() => ({ items: [], nextCursor: null })) },
-    { log, limits: { slowMs: 30 } },
-  );
-  await slow.call('GET', '/v1/queue?limit=3');
-  await expect.poll(() => logged).toHaveLength(1);
-  expect(logged[0]).toMatchObject({ method: 'GET', route: '/v1/queue', status: 200 });
 });
 
 test('further routes are guarded like the others, and must say who may call them', async () => {

@@ -1,4 +1,4 @@
-/** The gateway: HTTP in front of a Coordinator. It decides who may call, translates, and keeps nothing. */
+/** The gateway: HTTP in front of a Coordinator. It says who may call, translates, keeps nothing. */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import Fastify, { type FastifyHttpOptions } from 'fastify';

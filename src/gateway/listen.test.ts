@@ -1,3 +1,4 @@
+/** Opening the port: where it is refused, and with which words. */
 import { expect, test } from 'vitest';
 import { startTestGateway } from './testGateway.ts';
 

@@ -1,3 +1,4 @@
+/** The description, and a walk over every route in it without and with each scope. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Scope, SCOPES } from '../model/token.ts';
 import { startTestGateway, type TestGateway } from './testGateway.ts';
@@ -96,7 +97,7 @@ test('without a token, or with a wrong one, every guarded route says 401', async
   }
 });
 
-test('with every scope but the right one, every guarded route says 403 and which it wants', async () => {
+test('with every scope but the right one, every guarded route says 403', async () => {
   for (const { method, path, operation } of operations) {
     const needed = scopeOf(operation);
     if (!needed) continue;

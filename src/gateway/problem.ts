@@ -1,4 +1,4 @@
-/** Failures as application/problem+json (RFC 9457): code, title, detail, request id and what to try. */
+/** Failures as application/problem+json (RFC 9457): code, detail, request id and what to try. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DroverError, ERRORS } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';

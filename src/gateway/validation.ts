@@ -1,8 +1,8 @@
-/** Zod behind Fastify: what does not fit is a 400 that names the field and, for a typo, the nearest one. */
+/** Zod behind Fastify: what does not fit is a 400 that names the field and the nearest one. */
 import type { FastifySchemaCompiler } from 'fastify';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { DroverError } from '../lib/errors.ts';
-import { nearestName } from './nearest.ts';
+import { nearest } from '../lib/nearest.ts';
 import { InvalidRequest, type Violation } from './problem.ts';
 
 /** So many violations are listed; a batch of 1,000 wrong jobs is told about its first ones. */
@@ -11,11 +11,10 @@ const VIOLATIONS_LISTED = 10;
 const NAME_SHOWN = 100;
 
 export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart }) => {
-  // Headers are described, not replaced by what a schema leaves of them.
-  if (httpPart === 'headers') return () => true;
   return (data: unknown) => {
     const result = schema.safeParse(data);
-    if (result.success) return { value: result.data };
+    // Headers are checked, not replaced by what a schema leaves of them.
+    if (result.success) return httpPart === 'headers' ? true : { value: result.data };
     // What cannot be an id names nothing.
     if (httpPart === 'params') return { error: new DroverError('NOT_FOUND', 'No such address') };
     return { error: invalidRequest(result.error.issues, schema, httpPart ?? 'body') };
@@ -38,8 +37,8 @@ function invalidRequest(
     for (const key of issue.keys) {
       const shown = key.slice(0, NAME_SHOWN);
       violations.push({ path: [...at, shown].join('.'), message: 'is not a known field' });
-      const nearest = nearestName(shown, fieldsAt(schema, at));
-      if (nearest) hints.push(`Did you mean ${nearest} instead of ${shown}?`);
+      const meant = nearest(shown, fieldsAt(schema, at));
+      if (meant) hints.push(`Did you mean ${meant} instead of ${shown}?`);
     }
   }
   const more = issues.length - VIOLATIONS_LISTED;

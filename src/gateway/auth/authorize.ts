@@ -51,7 +51,7 @@ export function checkScope(principal: Principal | undefined, scope: Scope): Prin
   return principal;
 }
 
-/** Called by a process on this machine, and not through a proxy that stands in for somebody else. */
+/** Called by a process on this machine, and not through a proxy for somebody else. */
 export function isLocalCall(request: IncomingMessage): boolean {
   const { headers } = request;
   if (headers['x-forwarded-for'] !== undefined || headers.forwarded !== undefined) return false;

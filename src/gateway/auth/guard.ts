@@ -1,4 +1,4 @@
-/** The one hook every request passes first: it counts the call, starts its deadline and says who it is. */
+/** The hook every request passes first: it is counted, given a deadline and asked who it is. */
 import type { FastifyRequest, onRequestHookHandler } from 'fastify';
 import { DroverError } from '../../lib/errors.ts';
 import type { Scope } from '../../model/token.ts';

@@ -1,3 +1,4 @@
+/** The token cache: how long, how many, and never longer. */
 import { expect, test } from 'vitest';
 import type { Clock } from '../../lib/clock.ts';
 import type { TokenId } from '../../model/ids.ts';
@@ -14,6 +15,7 @@ function setUp(tokenCacheEntries = 100) {
     now: () => nowMs,
     bootMs: () => nowMs,
     setTimer: () => ({ cancel() {} }),
+    soon: (run) => run(),
   };
   const cache = new TokenCache({
     authenticate: async (secret) => {
@@ -43,7 +45,7 @@ test('a token is asked about once in five seconds', async () => {
   expect(asked).toEqual(['good', 'good']);
 });
 
-test('a revoked token stops working within five seconds, at once where it was revoked here', async () => {
+test('a revoked token stops within five seconds, at once where it was revoked', async () => {
   const { cache, known, advance } = setUp();
   await cache.lookup('good');
   known.delete('good');

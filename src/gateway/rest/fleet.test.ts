@@ -1,3 +1,4 @@
+/** Workers, tokens, cluster and queue over HTTP. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestGateway, type TestGateway } from '../testGateway.ts';
 

@@ -1,3 +1,4 @@
+/** Health, readiness and metrics over HTTP. */
 import { spawnSync } from 'node:child_process';
 import { request } from 'node:http';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** /healthz: the process lives. /readyz: the controller can take work. /metrics: both in numbers. */
+/** /healthz: the process lives. /readyz: the controller takes work. /metrics: both in numbers. */
 import { z } from 'zod';
 import { DroverError } from '../../lib/errors.ts';
 import type { Coordinator } from '../../protocol/coordinator.ts';

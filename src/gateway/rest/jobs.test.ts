@@ -1,3 +1,4 @@
+/** Jobs over HTTP: submit, batch, keys, lists, wait and cancel. */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { JOB_LIMITS } from '../../protocol/jobs.ts';
@@ -100,7 +101,7 @@ test.each([
     headers: { 'idempotency-key': key },
   });
   expect([status, json.code]).toEqual([400, 'INVALID_ARGUMENT']);
-  expect(json.detail).toContain('Idempotency-Key');
+  expect(json.detail).toContain('idempotency-key');
 });
 
 test('lists are paged by cursor and filtered', async () => {

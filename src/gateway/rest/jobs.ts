@@ -17,7 +17,7 @@ import {
 import type { App } from '../app.ts';
 import type { GatewayLimits } from '../limits.ts';
 import { found, idParams, list, one, page } from './envelope.ts';
-import { idempotencyHeader, idempotencyKeyOf, REPLAYED } from './idempotency.ts';
+import { idempotencyHeader, REPLAYED } from './idempotency.ts';
 
 const submitted = one(z.object({ id: z.string(), state: z.enum(JOB_STATES) }));
 const submittedBatch = one(z.object({ ids: z.array(z.string()) }));
@@ -40,9 +40,9 @@ export function jobRoutes(app: App, coordinator: Coordinator, limits: GatewayLim
 
 function submitRoutes(app: App, coordinator: Coordinator, limits: GatewayLimits): void {
   const submit = (request: Submission, specs: JobSpec[]): Promise<SubmitReply> => {
-    const idempotencyKey = idempotencyKeyOf(request.headers);
-    const bodyHash = idempotencyKey === null ? null : request.bodyHash;
-    return coordinator.submit(request.principal, { specs, idempotencyKey, bodyHash });
+    const { principal, bodyHash } = request;
+    const idempotencyKey = request.headers['idempotency-key'] ?? null;
+    return coordinator.submit(principal, { specs, idempotencyKey, bodyHash });
   };
 
   app.route({
