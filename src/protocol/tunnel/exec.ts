@@ -5,11 +5,13 @@
  *   client: {"type":"start","command":["bash"],"tty":true,"cols":80,"rows":24,"env":{"TERM":"xterm"}}
  *           then any of  [0 stdin]…  {"type":"end"}  {"type":"resize","cols":…,"rows":…}
  *                        {"type":"signal","signal":"SIGTERM"}
- *   server: [1 stdout]…  [2 stderr]…  and last  {"type":"exit","code":0,"signal":null}
+ *   server: [1 stdout]…  [2 stderr]…  {"type":"taken","bytes":…}
+ *           and last  {"type":"exit","code":0,"signal":null}
  *           or  {"type":"error","code":"UNAVAILABLE","message":"…","hint":"…"}
  *
- * A client that leaves ends the command. With a terminal there is no stderr, and no end of stdin: send
- * byte 4. Signals travel behind stdin: a command that reads no input may have to be left instead.
+ * A client sends at most EXEC_INPUT_BYTES of stdin beyond what was `taken`, so that a signal, a resize or
+ * its leaving never waits behind input that the command does not read. A client that leaves ends the
+ * command. With a terminal there is no stderr, and no end of stdin: send byte 4.
  * In a tunnel stream each message is led by its length (4 bytes) and JSON has a channel of its own.
  */
 import { z } from 'zod';
@@ -21,6 +23,8 @@ export const EXEC_PATH = /^\/v1\/tasks\/([^/]+)\/exec$/;
 export const CHANNELS = { stdin: 0, stdout: 1, stderr: 2, control: 3 } as const;
 /** One message, channel byte included: what each hop holds at once, and room for a long command. */
 export const EXEC_MESSAGE_BYTES = 64 * 1024;
+/** Input on its way to the command. Less than a stream's window, so that it never fills one. */
+export const EXEC_INPUT_BYTES = 256 * 1024;
 
 const size = z.int().min(1).max(10_000);
 const noZeroByte = z.string().refine((text) => !text.includes('\0'), 'contains a zero byte');
@@ -57,7 +61,8 @@ export const execInput = z.discriminatedUnion('type', [
 export type ExecInput = z.infer<typeof execInput>;
 
 /** Read by clients, which may be older than the server: further keys are ignored. */
-export const execResult = z.discriminatedUnion('type', [
+export const execReply = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('taken'), bytes: z.int().min(1) }),
   z.object({ type: z.literal('exit'), code: z.int().nullable(), signal: z.string().nullable() }),
   z.object({
     type: z.literal('error'),
@@ -66,8 +71,8 @@ export const execResult = z.discriminatedUnion('type', [
     hint: z.string().optional(),
   }),
 ]);
-export type ExecResult = z.infer<typeof execResult>;
-export type ExecExit = Extract<ExecResult, { type: 'exit' }>;
+export type ExecReply = z.infer<typeof execReply>;
+export type ExecExit = Extract<ExecReply, { type: 'exit' }>;
 
 export interface ExecMessage {
   channel: number;
@@ -86,7 +91,7 @@ export function encodeExecMessage(channel: number, bytes: Uint8Array): Buffer {
   return message;
 }
 
-export function encodeExecControl(control: ExecStart | ExecInput | ExecResult): Buffer {
+export function encodeExecControl(control: ExecStart | ExecInput | ExecReply): Buffer {
   return encodeExecMessage(CHANNELS.control, encoder.encode(JSON.stringify(control)));
 }
 
