@@ -206,9 +206,6 @@ function fleetCalls({
 }
 
 function agentCalls({ agent, call }: Connection): Part<'join' | 'sync' | 'appendLogs'> {
-  const as = (token: string): Record<string, string> => ({
-    [METADATA.authorization]: `Bearer ${token}`,
-  });
   return {
     join: (token, request) =>
       call(
@@ -230,6 +227,10 @@ function agentCalls({ agent, call }: Connection): Part<'join' | 'sync' | 'append
         ({ acks }) => acks.map(agents.ackFromWire),
       ),
   };
+}
+
+function as(token: string): Record<string, string> {
+  return { [METADATA.authorization]: `Bearer ${token}` };
 }
 
 function gatewayCalls({

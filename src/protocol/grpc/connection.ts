@@ -34,15 +34,15 @@ export interface Connection {
   coordinator: Client<typeof CoordinatorService>;
   agent: Client<typeof Agent>;
   /** Makes one call and reads its answer; every failure is a DroverError. */
-  call<Response, Result>(
+  call: <Response, Result>(
     metadata: Record<string, string>,
     rpc: (options: CallOptions) => Promise<Response>,
     read: (response: Response) => Result,
     waitMs?: number,
-  ): Promise<Result>;
+  ) => Promise<Result>;
   /** Metadata of a call on somebody's behalf. */
-  by(who: Principal): Record<string, string>;
-  close(): void;
+  by: (who: Principal) => Record<string, string>;
+  close: () => void;
 }
 
 export function connect(options: GrpcCoordinatorOptions): Connection {

@@ -206,14 +206,15 @@ function fleetMethods({
       return { tokens, nextCursor: page.nextCursor ?? undefined };
     },
     async createToken(request, context) {
+      const expiresInMs = toNumberOrNull(request.expiresInMs);
       const wanted = parse(createToken, {
         kind: tokenKind.toWordOrNone(request.kind),
         name: request.name,
-        user: request.user,
+        ...(request.user !== undefined && { user: request.user }),
         scopes: request.scopes,
         pool: request.pool,
         maxLiveWorkers: request.maxLiveWorkers,
-        expiresInMs: toNumberOrNull(request.expiresInMs) ?? undefined,
+        ...(expiresInMs !== null && { expiresInMs }),
       });
       return {
         token: fleet.tokenToWire(await coordinator.createToken(principalOf(context), wanted)),
@@ -267,13 +268,15 @@ function pageOf(page: PageRequest | undefined): PageQuery {
 
 /** For clients that send a key and no hash. Maps have no order on the wire, so theirs is sorted. */
 function hashOf(specs: JobSpec[]): string {
-  const sorted = (map: Record<string, string>): string[][] =>
-    Object.entries(map).toSorted(([a], [b]) => (a < b ? -1 : 1));
   const body = specs.map((spec) => [spec, sorted(spec.env), sorted(spec.labels)]);
   const text = JSON.stringify(body, (key, value) =>
     key === 'env' || key === 'labels' ? undefined : value,
   );
   return createHash('sha256').update(text).digest('hex');
+}
+
+function sorted(map: Record<string, string>): string[][] {
+  return Object.entries(map).toSorted(([a], [b]) => (a < b ? -1 : 1));
 }
 
 type LogFields = Pick<ReadLogsRequest, 'after' | 'task' | 'sinceMs' | 'tailLines'>;

@@ -23,8 +23,14 @@ function statusOf(
   cause: unknown,
 ): ConnectError {
   const detail = { desc: ErrorDetailSchema, value: { code, hint, requestId } };
-  return new ConnectError(message, ERRORS[code].grpc as Code, undefined, [detail], cause);
+  const status = STATUSES.get(ERRORS[code].grpc) ?? Code.Internal;
+  return new ConnectError(message, status, undefined, [detail], cause);
 }
+
+/** Connect's codes by their numbers, which are gRPC's. */
+const STATUSES = new Map<number, Code>(
+  Object.values(Code).flatMap((code) => (typeof code === 'number' ? [[code, code]] : [])),
+);
 
 function describe(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
