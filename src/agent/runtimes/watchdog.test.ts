@@ -9,7 +9,7 @@ import { signalGroup } from './processes.ts';
 import { Bench, ended, eventually, kill, marked, observe, shell, spawnAgent } from './testing.ts';
 import { isWatchdogAlive } from './watchdog.ts';
 
-describe.concurrent('the watchdog', () => {
+describe.concurrent('the watchdog', { timeout: 20_000 }, () => {
   const lease = { attemptLeaseMs: 1000 };
   const stubborn = `trap '' TERM; setsid sleep 100 & echo ready; while :; do sleep 0.05; done`;
 
@@ -54,8 +54,8 @@ describe.concurrent('the watchdog', () => {
     const runtime = bench.open({ killMarginMs: 0 });
     const task = shell('sleep 100', lease);
     runtime.start(task);
-    for (let i = 0; i < 12; i++) {
-      runtime.renewLease([{ uid: task.uid, killAtBootMs: systemClock.bootMs() + 1500 }]);
+    for (let i = 0; i < 9; i++) {
+      runtime.renewLease([{ uid: task.uid, killAtBootMs: systemClock.bootMs() + 1200 }]);
       await sleep(systemClock, 200);
     }
     expect(observe(runtime, task.uid)).toMatchObject({ state: 'RUNNING' });
