@@ -37,6 +37,8 @@ const KILL_AGAIN_MS = 200;
 const CGROUP_LOOK_MS = 500;
 /** Killed stragglers that are still there after this long hang in the kernel; the end is reported. */
 const STRAGGLER_LIMIT_MS = 5000;
+/** A shim writes who it is in one go; what is still half written after this long stays so. */
+const HALF_WRITTEN_LIMIT_MS = 1000;
 
 export interface Attempt {
   uid: string;
@@ -51,6 +53,7 @@ export interface Attempt {
   processes: Processes | 'none' | undefined;
   stop: StopRequest | undefined;
   stragglersSinceBootMs: number | undefined;
+  halfWrittenSinceBootMs: number | undefined;
   writtenLeaseBootMs: number;
 }
 
@@ -71,6 +74,7 @@ export function newAttempt(
     processes: undefined,
     stop: undefined,
     stragglersSinceBootMs: undefined,
+    halfWrittenSinceBootMs: undefined,
     writtenLeaseBootMs: 0,
   };
 }
@@ -108,11 +112,18 @@ export function advance(machine: Machine, attempt: Attempt): number | undefined 
 
 /** Until `pid` is written nothing runs: whoever writes it first decides. */
 function advanceStarting(attempt: Attempt, machine: Machine): number | undefined {
-  const waiting = attempt.child !== undefined && !hasEnded(attempt.child);
-  if (waiting && !attempt.stop) return undefined;
-  if (!forbidStart(attempt.directory)) return LEAVING_LOOK_MS;
+  const { child, directory } = attempt;
+  if (child && !hasEnded(child) && !attempt.stop) return undefined;
+  if (!forbidStart(directory) && !gaveUpStarting(attempt, machine)) return LEAVING_LOOK_MS;
   attempt.processes = 'none';
   return end(machine, attempt, endOfUnstarted(attempt));
+}
+
+/** A shim that could not write its whole line, on a full disk, ends without becoming the command. */
+function gaveUpStarting(attempt: Attempt, machine: Machine): boolean {
+  const now = machine.clock.bootMs();
+  attempt.halfWrittenSinceBootMs ??= now;
+  return now - attempt.halfWrittenSinceBootMs > HALF_WRITTEN_LIMIT_MS;
 }
 
 function endOfUnstarted(attempt: Attempt): End {
@@ -120,7 +131,7 @@ function endOfUnstarted(attempt: Attempt): End {
   if (attempt.stop) {
     return { ...how, cause: attempt.stop.cause, message: 'stopped before it was started' };
   }
-  const message = 'the agent ended before it could start it';
+  const message = 'the machine or the agent failed before it could start it';
   return { ...how, cause: 'never-started', message, hostFault: true };
 }
 

@@ -1,5 +1,7 @@
 /** The agent's data folder as the process runtime lays it out, and the small files of an attempt. */
 import {
+  accessSync,
+  constants,
   existsSync,
   mkdirSync,
   openSync,
@@ -13,6 +15,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { DroverError } from '../../lib/errors.ts';
 import type { AttemptOrder, Observation, StopOrder } from '../../protocol/agent.ts';
 
 export interface DataFolder {
@@ -39,8 +42,17 @@ export function openDataFolder(dataDir: string): DataFolder {
     agentPid: join(dataDir, 'agent.pid'),
     wake: join(dataDir, 'wake'),
   };
-  for (const path of [folder.attempts, folder.leases, folder.spares]) {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+  try {
+    for (const path of [folder.attempts, folder.leases, folder.spares]) {
+      mkdirSync(path, { recursive: true, mode: 0o700 });
+      accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK);
+    }
+  } catch (error) {
+    const why = (error as Error).message;
+    throw new DroverError('UNAVAILABLE', `cannot use the data folder ${dataDir}: ${why}`, {
+      hint: 'Give it to this user, or choose another with --data.',
+      cause: error,
+    });
   }
   return folder;
 }

@@ -1,19 +1,20 @@
 /** The process runtime: attempts as plain processes of this machine, which outlive the agent. */
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Clock, Timer } from '../../lib/clock.ts';
+import type { Timer } from '../../lib/clock.ts';
 import { DroverError } from '../../lib/errors.ts';
-import type { Log } from '../../lib/log.ts';
-import { systemRandom, type Random } from '../../lib/random.ts';
+import { systemRandom } from '../../lib/random.ts';
 import type { AttemptOrder, StopOrder } from '../../protocol/agent.ts';
 import { bootId as readBootId } from '../devices/machine.ts';
 import { advance, end, newAttempt, writeStop, type Attempt, type Machine } from './advance.ts';
 import { detectCgroups, type LimitKind } from './cgroups.ts';
 import { claimFolder, findTool } from './claim.ts';
-import type { LocalAttempt, Runtime } from './contract.ts';
+import type { LocalAttempt } from './contract.ts';
 import * as files from './folder.ts';
+import type { ExecContext, ProcessRuntime, ProcessRuntimeOptions } from './processRuntime.ts';
+import { RecentUids } from './recentUids.ts';
 import { createShims, SHIM_SCRIPT, type Shim, type Shims } from './shim.ts';
-import { findFault, taskEnvironment, taskScript } from './taskScript.ts';
+import { findFault, prepareLaunch, taskEnvironment, type Task } from './task.ts';
 import { openWake, type Wake } from './wake.ts';
 import { ensureWatchdog, WATCHDOG_SCRIPT } from './watchdog.ts';
 
@@ -28,41 +29,6 @@ const LEASE_STEP_MS = 1000;
 const WATCHDOG_LOOK_MS = 2000;
 /** The next shim is started this long after one was taken, so as not to compete with the new task. */
 const REFILL_DELAY_MS = 20;
-/** Forgotten uids that are still refused, in case a late order repeats one. */
-const REMEMBERED_UIDS = 10_000;
-
-export interface ProcessRuntimeOptions {
-  dataDir: string;
-  clock: Clock;
-  log: Log;
-  random?: Random;
-  /** `off`: rlimits even where cgroups could be made. */
-  cgroups?: 'auto' | 'off';
-  /** Then tasks without a GPU see none, by an empty CUDA_VISIBLE_DEVICES. */
-  machineHasGpus?: boolean;
-  pidsLimit?: number;
-  killMarginMs?: number;
-  /**
-   * Awaited between `forget` and the removal of the files: the log spool resolves it when everything is
-   * uploaded. Asked again after a restart. A rejection keeps the files until the next start.
-   */
-  beforeForget?: (uid: string) => Promise<void>;
-}
-
-export interface ExecContext {
-  cwd: string;
-  env: Record<string, string>;
-  /** Puts a process under the attempt's limits; it is then ended with the attempt. */
-  joinCgroup?: (pid: number) => void;
-}
-
-export interface ProcessRuntime extends Runtime {
-  readonly limits: LimitKind;
-  outputFiles(uid: string): { stdout: string; stderr: string };
-  /** Undefined unless the attempt is running. */
-  execContext(uid: string): ExecContext | undefined;
-}
-
 export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRuntime {
   return new Processes(options);
 }
@@ -72,7 +38,7 @@ class Processes implements ProcessRuntime {
   readonly #options: ProcessRuntimeOptions;
   readonly #machine: Machine;
   readonly #attempts = new Map<string, Attempt>();
-  readonly #forgotten = new Set<string>();
+  readonly #forgotten = new RecentUids();
   readonly #tools: { setsid: string; mv: string };
   readonly #shims: Shims;
   readonly #wake: Wake;
@@ -115,12 +81,11 @@ class Processes implements ProcessRuntime {
     const { uid } = order;
     if (this.#attempts.has(uid) || this.#forgotten.has(uid)) return;
     const attempt = this.#add(uid, order);
-    const workdir = resolve(attempt.directory, 'work', order.workdir);
-    const env = taskEnvironment(order, this.#options.machineHasGpus ?? false);
+    const task = this.#task(attempt, order);
     try {
-      const fault = findFault(order, env, workdir);
+      const fault = findFault(order, task);
       if (fault) this.#endUnstarted(attempt, fault.message, fault.exitCode, false);
-      else this.#launch(attempt, order, env, workdir);
+      else this.#launch(attempt, order, task);
     } catch (error) {
       const message = `the machine could not start it: ${(error as Error).message}`;
       this.#endUnstarted(attempt, message, null, true);
@@ -155,7 +120,7 @@ class Processes implements ProcessRuntime {
     // An attempt that still runs cannot be forgotten: nobody would end it.
     if (attempt?.observation.state !== 'ENDED') return;
     this.#attempts.delete(uid);
-    this.#remember(uid);
+    this.#forgotten.add(uid);
     this.#schedule(uid, undefined);
     try {
       files.replaceFile(join(attempt.directory, 'forgotten'), '');
@@ -194,8 +159,7 @@ class Processes implements ProcessRuntime {
     if (attempt?.observation.state !== 'RUNNING') return undefined;
     const order = files.readOrder(attempt.directory);
     if (!order) return undefined;
-    const cwd = resolve(attempt.directory, 'work', order.workdir);
-    const env = taskEnvironment(order, this.#options.machineHasGpus ?? false);
+    const { env, workdir: cwd } = this.#task(attempt, order);
     if (attempt.cgroups.length === 0) return { cwd, env };
     const joinCgroup = (pid: number): void => {
       for (const path of attempt.cgroups) writeFileSync(join(path, 'cgroup.procs'), String(pid));
@@ -214,28 +178,18 @@ class Processes implements ProcessRuntime {
     rmSync(this.#machine.folder.agentPid, { force: true });
   }
 
-  #launch(
-    attempt: Attempt,
-    order: AttemptOrder,
-    env: Record<string, string>,
-    workdir: string,
-  ): void {
-    const { folder, clock, cgroups } = this.#machine;
+  #launch(attempt: Attempt, order: AttemptOrder, task: Task): void {
+    const { pidsLimit = PIDS_LIMIT, killMarginMs = KILL_MARGIN_MS } = this.#options;
     const shim = this.#shims.take();
     try {
-      const pids = this.#options.pidsLimit ?? PIDS_LIMIT;
-      const { memoryBytes, cpuMillis } = order;
-      cgroups?.limit(shim.cgroups, { cpuMillis, memoryBytes, pids });
-      const rlimits = cgroups ? undefined : { memoryBytes, pids };
-      const { setsid } = this.#tools;
-      const script = taskScript({ command: order.command, env, workdir, setsid, rlimits });
-      const mode = { mode: 0o600 };
-      writeFileSync(join(shim.directory, 'order.json'), JSON.stringify(order), mode);
-      writeFileSync(join(shim.directory, 'task.sh'), script, mode);
       // Before the process exists, so that a crash right after the start is covered.
-      const leaseMs = attempt.attemptLeaseMs - (this.#options.killMarginMs ?? KILL_MARGIN_MS);
-      attempt.writtenLeaseBootMs = clock.bootMs() + Math.max(leaseMs, 0);
-      files.writeLease(folder, order.uid, attempt.writtenLeaseBootMs);
+      const leaseMs = Math.max(0, attempt.attemptLeaseMs - killMarginMs);
+      attempt.writtenLeaseBootMs = this.#machine.clock.bootMs() + leaseMs;
+      files.writeLease(this.#machine.folder, order.uid, attempt.writtenLeaseBootMs);
+      prepareLaunch(this.#machine.cgroups, shim, order, task, {
+        pids: pidsLimit,
+        setsid: this.#tools.setsid,
+      });
       renameSync(shim.directory, attempt.directory);
     } catch (error) {
       this.#shims.discard(shim);
@@ -252,6 +206,13 @@ class Processes implements ProcessRuntime {
     shim.child.once('exit', () => this.#look(attempt.uid));
   }
 
+  #task(attempt: Attempt, order: AttemptOrder): Task {
+    return {
+      env: taskEnvironment(order, this.#options.machineHasGpus ?? false),
+      workdir: resolve(attempt.directory, 'work', order.workdir),
+    };
+  }
+
   #adopt(uid: string): void {
     const directory = this.#directory(uid);
     const record = files.readEnd(directory);
@@ -266,7 +227,7 @@ class Processes implements ProcessRuntime {
     }
     if (files.readIfThere(join(directory, 'forgotten')) !== undefined) {
       this.#attempts.delete(uid);
-      this.#remember(uid);
+      this.#forgotten.add(uid);
       this.#removeFiles(attempt);
       return;
     }
@@ -305,15 +266,6 @@ class Processes implements ProcessRuntime {
     remove().catch((error: unknown) =>
       this.#machine.log.error({ attempt: attempt.uid, error }, 'files of an attempt are kept'),
     );
-  }
-
-  #remember(uid: string): void {
-    this.#forgotten.add(uid);
-    if (this.#forgotten.size <= REMEMBERED_UIDS) return;
-    for (const oldest of this.#forgotten) {
-      this.#forgotten.delete(oldest);
-      return;
-    }
   }
 
   #look(uid: string): void {

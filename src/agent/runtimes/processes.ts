@@ -36,13 +36,14 @@ export function isSameProcess(pid: number, began: string): boolean {
   return found !== undefined && found.began === began && found.state !== 'Z' && found.state !== 'X';
 }
 
-/** False when it was gone already. */
+/** False when it was gone already, or became another user's and is out of reach. */
 export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
   try {
     process.kill(pid, signal);
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ESRCH' || code === 'EPERM') return false;
     throw error;
   }
 }

@@ -97,7 +97,6 @@ export interface ShimOptions {
 export function createShims(options: ShimOptions): Shims {
   let spare: Shim | undefined;
   let closed = false;
-  removeOldSpares(options);
   const discard = (shim: Shim): void => {
     orderPipe(shim.child).destroy();
     const remove = (): void => removeSpare(options, shim.directory, shim.cgroups);
@@ -112,8 +111,8 @@ export function createShims(options: ShimOptions): Shims {
     },
     refill() {
       if (closed || (spare && !hasEnded(spare.child))) return;
-      if (spare) removeSpare(options, spare.directory, spare.cgroups);
       try {
+        removeOldSpares(options);
         spare = startShim(options);
       } catch (error) {
         spare = undefined;
@@ -125,12 +124,12 @@ export function createShims(options: ShimOptions): Shims {
       closed = true;
       const last = spare;
       spare = undefined;
-      if (!last) return;
-      const ended = hasEnded(last.child)
-        ? Promise.resolve()
-        : new Promise((resolve) => last.child.once('exit', resolve));
-      discard(last);
-      await ended;
+      if (last && !hasEnded(last.child)) {
+        const ended = new Promise((resolve) => last.child.once('exit', resolve));
+        orderPipe(last.child).destroy();
+        await ended;
+      }
+      removeOldSpares(options);
     },
   };
 }
@@ -180,12 +179,13 @@ export function hasEnded(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null;
 }
 
+/** Kept for the next sweep while a process is still leaving the cgroup. */
 function removeSpare(options: ShimOptions, directory: string, cgroups: string[]): void {
-  options.cgroups?.remove(cgroups);
+  if (options.cgroups && !options.cgroups.remove(cgroups)) return;
   rmSync(directory, { recursive: true, force: true });
 }
 
-/** Spares of an agent that died: their shims ended when its pipes closed. */
+/** Called when none waits: what is there was left by an agent that died, or by a shim that did. */
 function removeOldSpares(options: ShimOptions): void {
   for (const name of readdirSync(options.folder.spares)) {
     const directory = join(options.folder.spares, name);

@@ -1,23 +1,10 @@
-/** Attempts outlive the agent, and do not outlive their lease. */
+/** Attempts outlive the agent that started them. */
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { sleep, systemClock } from '../../lib/clock.ts';
-import { openDataFolder } from './folder.ts';
-import { isSameProcess, readProcess } from './processes.ts';
-import { isWatchdogAlive } from './watchdog.ts';
+import { isSameProcess, readProcess, signalGroup } from './processes.ts';
 import { bootId } from '../devices/machine.ts';
-import {
-  Bench,
-  ended,
-  eventually,
-  inState,
-  kill,
-  marked,
-  observe,
-  shell,
-  spawnAgent,
-} from './testing.ts';
+import { Bench, ended, eventually, inState, kill, observe, shell, spawnAgent } from './testing.ts';
 
 let bench: Bench;
 beforeEach(() => {
@@ -99,7 +86,7 @@ describe('adoption', () => {
     const processes = await bench.processes(task.uid);
     await first.close();
     process.kill(processes.shim, 'SIGKILL');
-    process.kill(-processes.task, 'SIGKILL');
+    signalGroup(processes, 'SIGKILL');
     const other = new Bench();
     const stranger = await spawnAgent(other.dataDir, [shell('true')]);
     const [pid, began] = [stranger.pid!, readProcess(stranger.pid!)!.began];
@@ -119,7 +106,7 @@ describe('adoption', () => {
     const processes = await bench.processes(task.uid);
     await first.close();
     process.kill(processes.shim, 'SIGKILL');
-    process.kill(processes.task, 'SIGKILL');
+    signalGroup(processes, 'SIGKILL');
     const pid = join(bench.directory(task.uid), 'pid');
     writeFileSync(pid, readFileSync(pid, 'utf8').replace(bootId(), 'an-earlier-boot'));
     const second = bench.open();
@@ -147,99 +134,23 @@ describe('adoption', () => {
     });
   });
 
+  test('a shim that could not write down who it is', async () => {
+    const first = bench.open();
+    const task = shell('echo ran');
+    first.start(task);
+    await ended(first, task.uid);
+    await first.close();
+    for (const file of ['exit', 'ended.json']) rmSync(join(bench.directory(task.uid), file));
+    writeFileSync(join(bench.directory(task.uid), 'pid'), '');
+    expect(await ended(bench.open(), task.uid)).toMatchObject({
+      cause: 'never-started',
+      hostFault: true,
+    });
+  });
+
   test('two agents on one folder: the second is refused', async () => {
     const agent = await spawnAgent(bench.dataDir, [shell('true')]);
     expect(() => bench.open()).toThrow(`another agent (pid ${agent.pid}) uses this data folder`);
     await kill(agent);
-  });
-});
-
-describe('watchdog', () => {
-  const lease = { attemptLeaseMs: 1000 };
-  const stubborn = `trap '' TERM; setsid sleep 100 & echo ready; while :; do sleep 0.05; done`;
-
-  test.each(['auto', 'off'] as const)(
-    'kills what outlived its lease when the agent is dead (cgroups %s)',
-    async (cgroups) => {
-      const task = shell(stubborn, lease);
-      const healthy = shell('sleep 100');
-      const options = { killMarginMs: 0, cgroups };
-      const agent = await spawnAgent(bench.dataDir, [task, healthy], options);
-      await eventually(() => bench.read(task.uid, 'stdout') === 'ready\n', 'the task');
-      await kill(agent);
-      expect(marked(task.uid).length).toBeGreaterThan(1);
-      await eventually(() => marked(task.uid).length === 0, 'the watchdog');
-      const runtime = bench.open({ cgroups });
-      expect(await ended(runtime, task.uid)).toMatchObject({
-        cause: 'lost',
-        message: 'killed: no contact before its lease ran out',
-      });
-      expect(observe(runtime, healthy.uid)).toMatchObject({ state: 'RUNNING' });
-    },
-  );
-
-  test('kills it when the agent is stopped, and the agent says so when it wakes', async () => {
-    const task = shell(stubborn, lease);
-    const agent = await spawnAgent(bench.dataDir, [task], { killMarginMs: 0 });
-    agent.kill('SIGSTOP');
-    await eventually(() => marked(task.uid).length === 0, 'the watchdog');
-    agent.kill('SIGCONT');
-    const path = join(bench.directory(task.uid), 'ended.json');
-    await eventually(() => existsSync(path), 'the agent to notice');
-    expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({
-      observation: { cause: 'lost' },
-    });
-    await kill(agent);
-  });
-
-  test('leaves alone what is renewed, and kills when renewal ends', async () => {
-    const runtime = bench.open({ killMarginMs: 0 });
-    const task = shell('sleep 100', lease);
-    runtime.start(task);
-    for (let i = 0; i < 12; i++) {
-      runtime.renewLease([{ uid: task.uid, killAtBootMs: systemClock.bootMs() + 1500 }]);
-      await sleep(systemClock, 200);
-    }
-    expect(observe(runtime, task.uid)).toMatchObject({ state: 'RUNNING' });
-    expect(await ended(runtime, task.uid)).toMatchObject({ cause: 'lost', signal: 'SIGKILL' });
-  });
-
-  test('never kills a stranger under a reused pid', async () => {
-    const runtime = bench.open({ killMarginMs: 0 });
-    const task = shell('sleep 100', lease);
-    runtime.start(task);
-    const processes = await bench.processes(task.uid);
-    await runtime.close();
-    process.kill(processes.shim, 'SIGKILL');
-    process.kill(-processes.task, 'SIGKILL');
-    const other = new Bench();
-    const stranger = await spawnAgent(other.dataDir, [shell('true')]);
-    const words = `${stranger.pid} 1 ${stranger.pid} 1 ${bootId()} ${task.uid}\n`;
-    writeFileSync(join(bench.directory(task.uid), 'pid'), words);
-    const leases = join(bench.dataDir, 'leases');
-    await eventually(() => readdirSync(leases).length === 0, 'the watchdog to be done');
-    expect(stranger.exitCode ?? stranger.signalCode).toBeNull();
-    await kill(stranger);
-    await other.clean();
-  });
-
-  test('is one per folder, comes back when killed, and ends when it has nothing to guard', async () => {
-    const folder = openDataFolder(bench.dataDir);
-    const runtime = bench.open();
-    const alive = (): boolean => isWatchdogAlive(folder, bootId());
-    await eventually(alive, 'the watchdog');
-    const pid = (): number => Number(readFileSync(folder.watchdogPid, 'utf8').split(' ')[0]);
-    const first = pid();
-    const task = shell('sleep 100');
-    runtime.start(task);
-    await runtime.close();
-    const second = bench.open();
-    expect(pid()).toBe(first);
-    process.kill(first, 'SIGKILL');
-    await eventually(() => existsSync(folder.watchdogPid) && alive() && pid() !== first, 'another');
-    second.stop({ uid: task.uid, cause: 'cancelled', graceMs: 0 });
-    await ended(second, task.uid);
-    await second.close();
-    await eventually(() => !existsSync(folder.watchdogPid), 'the watchdog to end');
   });
 });

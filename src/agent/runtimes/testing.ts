@@ -7,11 +7,8 @@ import { sleep, systemClock } from '../../lib/clock.ts';
 import { silentLog } from '../../lib/log.ts';
 import type { AttemptOrder, Observation } from '../../protocol/agent.ts';
 import { readProcesses, type Processes } from './folder.ts';
-import {
-  createProcessRuntime,
-  type ProcessRuntime,
-  type ProcessRuntimeOptions,
-} from './process.ts';
+import { createProcessRuntime } from './process.ts';
+import type { ProcessRuntime, ProcessRuntimeOptions } from './processRuntime.ts';
 import { findByMarker } from './processes.ts';
 
 let counter = 0;
@@ -72,6 +69,10 @@ export class Bench {
     const found = await eventually(() => readProcesses(this.directory(uid)), 'a pid file');
     if (found === 'none') throw new Error(`${uid} was not started`);
     return found;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.clean();
   }
 
   async clean(): Promise<void> {

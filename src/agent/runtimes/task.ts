@@ -1,8 +1,10 @@
 /** From an order to what the shim runs: its environment, what cannot work, and the script. */
-import { accessSync, constants, statSync } from 'node:fs';
+import { accessSync, constants, statSync, writeFileSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 import type { AttemptOrder } from '../../protocol/agent.ts';
+import type { CgroupHost } from './cgroups.ts';
 import { ATTEMPT_MARKER } from './processes.ts';
+import type { Shim } from './shim.ts';
 
 /**
  * What a task inherits from the agent besides its order: where programs, home and proxies are. Never
@@ -39,18 +41,20 @@ export function taskEnvironment(
   return env;
 }
 
+/** What an order comes to on this machine. */
+export interface Task {
+  env: Record<string, string>;
+  workdir: string;
+}
+
 export interface Refusal {
   message: string;
   exitCode: number | null;
 }
 
 /** What is wrong with the order itself, found before anything is started. */
-export function findFault(
-  order: AttemptOrder,
-  env: Record<string, string>,
-  workdir: string,
-): Refusal | undefined {
-  return faultOfWords(order.command, env) ?? faultOfFiles(order, env, workdir);
+export function findFault(order: AttemptOrder, task: Task): Refusal | undefined {
+  return faultOfWords(order.command, task.env) ?? faultOfFiles(order, task);
 }
 
 const refuse = (message: string): Refusal => ({ message, exitCode: 126 });
@@ -82,11 +86,7 @@ function faultOfWords(command: string[], env: Record<string, string>): Refusal |
   );
 }
 
-function faultOfFiles(
-  order: AttemptOrder,
-  env: Record<string, string>,
-  workdir: string,
-): Refusal | undefined {
+function faultOfFiles(order: AttemptOrder, { env, workdir }: Task): Refusal | undefined {
   const program = order.command[0];
   if (!program) return { message: 'the program to run is empty', exitCode: 127 };
   if (order.workdir !== '') {
@@ -119,40 +119,49 @@ function kindOfProgram(path: string): 'program' | 'not executable' | 'missing' {
   }
 }
 
-export interface TaskScript {
-  command: string[];
-  env: Record<string, string>;
-  workdir: string;
-  setsid: string;
-  /** Without cgroups: a limit for each process, not for their sum, and none for CPU. */
-  rlimits: { memoryBytes: number; pids: number } | undefined;
+/** Puts limits and files into the shim's folder; nothing runs before the shim is told to go. */
+export function prepareLaunch(
+  cgroups: CgroupHost | undefined,
+  shim: Shim,
+  order: AttemptOrder,
+  task: Task,
+  machine: { pids: number; setsid: string },
+): void {
+  const { memoryBytes, cpuMillis } = order;
+  const { pids, setsid } = machine;
+  cgroups?.limit(shim.cgroups, { cpuMillis, memoryBytes, pids });
+  const limits = cgroups ? [] : rlimitLines(memoryBytes, pids);
+  const script = taskScript(order.command, task, limits, setsid);
+  const mode = { mode: 0o600 };
+  writeFileSync(join(shim.directory, 'order.json'), JSON.stringify(order), mode);
+  writeFileSync(join(shim.directory, 'task.sh'), script, mode);
+}
+
+/** Without cgroups: a limit for each process, not for their sum, and none for CPU. */
+function rlimitLines(memoryBytes: number, pids: number): string[] {
+  // Data, not address space: CUDA reserves far more addresses than it ever uses.
+  const data = memoryBytes > 0 ? [`ulimit -d ${Math.ceil(memoryBytes / 1024)}`] : [];
+  // Counted per user, as the system does; the letter differs between shells.
+  return [...data, `ulimit -u ${pids} 2>/dev/null || ulimit -p ${pids}`];
 }
 
 /**
  * Read by the shim in the process that becomes the task. A file rather than arguments, because those
  * are visible to everybody on the machine.
  */
-export function taskScript(task: TaskScript): string {
+function taskScript(command: string[], task: Task, limits: string[], setsid: string): string {
   const lines: string[] = [];
   for (const name in task.env) {
     // `command`: names a shell keeps for itself, like UID, cost a message and not the attempt.
     lines.push(`command export ${name}=${quote(task.env[name]!)}`);
   }
   lines.push(
-    `attempt=$PWD`,
-    `cd ${quote(task.workdir)} || { echo "no such directory: $PWD" >"$attempt/failed"; exit 125; }`,
+    `cd ${quote(task.workdir)} || { echo 'its directory is gone' >failed; exit 125; }`,
     'unset OLDPWD',
+    ...limits,
+    `exec ${quote(setsid)} ${command.map(quote).join(' ')}`,
+    '',
   );
-  if (task.rlimits) {
-    // Data, not address space: CUDA reserves far more addresses than it ever uses.
-    if (task.rlimits.memoryBytes > 0) {
-      lines.push(`ulimit -d ${Math.ceil(task.rlimits.memoryBytes / 1024)}`);
-    }
-    // Counted per user, as the system does; the letter differs between shells.
-    const { pids } = task.rlimits;
-    lines.push(`ulimit -u ${pids} 2>/dev/null || ulimit -p ${pids}`);
-  }
-  lines.push(`exec ${quote(task.setsid)} ${task.command.map(quote).join(' ')}`, '');
   return lines.join('\n');
 }
 
