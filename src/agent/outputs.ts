@@ -1,6 +1,6 @@
 /** Whose output the spool sends: attempts on the machine, and those forgotten before all was sent. */
 import { dirname, join } from 'node:path';
-import type { ProcessRuntime } from './runtimes/process.ts';
+import type { ProcessRuntime } from './runtimes/processRuntime.ts';
 import type { SpoolAttempt, SpoolSource } from './spool.ts';
 
 export interface Outputs extends SpoolSource {

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import type { PoolLimits } from '../core/placement/admission.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { registerLogRoutes } from '../gateway/rest/logs.ts';
-import { createTunnelHub, type TunnelHub } from '../gateway/tunnel/hub.ts';
+import { createExecRoute } from '../gateway/tunnel/exec.ts';
+import { createTunnelHub } from '../gateway/tunnel/hub.ts';
+import { upgradeHandler, type UpgradeRoute } from '../gateway/tunnel/upgrades.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { systemRandom } from '../lib/random.ts';
@@ -52,11 +54,16 @@ export async function startController(
     level: settings.logs.level,
   };
   const calls = ['boot', 'close', ...COORDINATOR_CALLS] as const;
-  const thread = startThread<StateCalls, StateThreadOptions>('state', options, calls, (_, error) => {
-    // What was not answered is decided by the rebuild of the next start.
-    log.error({ err: error }, 'the controller has stopped: this process ends');
-    process.exit(70);
-  });
+  const thread = startThread<StateCalls, StateThreadOptions>(
+    'state',
+    options,
+    calls,
+    (_, error) => {
+      // What was not answered is decided by the rebuild of the next start.
+      log.error({ err: error }, 'the controller has stopped: this process ends');
+      process.exit(70);
+    },
+  );
   await thread.calls.boot();
   return {
     coordinator: thread.calls,
@@ -99,10 +106,6 @@ export interface RunningGateway {
   close(): Promise<void>;
 }
 
-/** How long a gateway counts as there without word from it, and how often it gives word. */
-const GATEWAY_LEASE_MS = 60_000;
-const GATEWAY_RENEW_MS = 20_000;
-
 export async function startGateway(
   settings: Settings,
   coordinator: Coordinator,
@@ -110,7 +113,8 @@ export async function startGateway(
 ): Promise<RunningGateway> {
   const { server, limits } = settings;
   const common = { coordinator, clock: systemClock, random: systemRandom, log };
-  let hub: TunnelHub | null = null;
+  // The hub must know the gateway's URL, which is known once it listens.
+  const upgrades: UpgradeRoute[] = [];
   const gateway = await createGateway({
     ...common,
     host: server.host,
@@ -123,21 +127,15 @@ export async function startGateway(
         ...common,
         limits: { streamsPerTenant: limits.streamsPerTenant },
       }),
-    upgrade: (request, socket, head, authorize) =>
-      hub?.upgrade(request, socket, head, authorize),
+    upgrade: upgradeHandler(upgrades, common),
   });
-  const publicUrl = server.publicUrl || gateway.url;
-  hub = createTunnelHub({ ...common, publicUrl });
-  const register = (): Promise<void> => coordinator.registerGateway(publicUrl, GATEWAY_LEASE_MS);
-  await register();
-  const renewal = setInterval(() => {
-    register().catch((error: unknown) => log.warn({ err: error }, 'the gateway is not registered'));
-  }, GATEWAY_RENEW_MS);
+  const hub = createTunnelHub({ ...common, publicUrl: server.publicUrl || gateway.url });
+  const authenticate = (token: string) => coordinator.authenticate(token);
+  upgrades.push(hub.route, createExecRoute({ hub, authenticate, ...common }));
   return {
     url: gateway.url,
     async close() {
-      clearInterval(renewal);
-      await hub?.close();
+      hub.close();
       await gateway.close();
     },
   };

@@ -1,27 +1,10 @@
 /** drover exec: a command inside a running task; the bytes go through src/cli/exec.ts. */
 import type { DroverClient } from '../protocol/client.ts';
+import { execUrl } from '../protocol/tunnel/execClient.ts';
 import { UsageError } from './args.ts';
 import { defineCommand } from './command.ts';
 import { EXIT } from './exitCodes.ts';
-import type { CliIo } from './io.ts';
 import { splitTask } from './logs.ts';
-
-/** What src/cli/exec.ts is given. */
-export interface ExecRequest {
-  url: string;
-  token: string | undefined;
-  /** `<job id>.<index>`. */
-  task: string;
-  command: string[];
-  /** A terminal on the other side, of this terminal's size, with its keys sent as they are. */
-  tty: boolean;
-}
-
-/** Resolves to the command's exit code, 128 + n for a signal. */
-export type RunExec = (request: ExecRequest, io: CliIo) => Promise<number>;
-
-/** Loaded when used: no other command needs the tunnel. */
-const EXEC_MODULE = './exec.ts';
 
 export const execCommand = defineCommand({
   name: 'exec',
@@ -49,8 +32,9 @@ export const execCommand = defineCommand({
     const task = await findTask(context.client(), written, options.task);
     const command = rest?.length ? rest : ['/bin/sh'];
     const tty = options.tty || (terminal && !options['no-tty']);
-    const { runExec } = (await import(EXEC_MODULE)) as { runExec: RunExec };
-    return runExec({ url, token, task, command, tty }, io);
+    // Loaded when used: no other command needs the tunnel.
+    const { runExec } = await import('./exec.ts');
+    return runExec({ url: execUrl(url, task), token: token ?? '', command, tty });
   },
 });
 

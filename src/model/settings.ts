@@ -104,10 +104,7 @@ const largestWorker = z.strictObject({
 const fleet = section({
   /** By name. The pool `default` exists without being named. */
   pools: z
-    .record(
-      z.string().min(1).max(100),
-      z.strictObject({ largestWorker: largestWorker.optional() }),
-    )
+    .record(z.string().min(1).max(100), z.strictObject({ largestWorker: largestWorker.optional() }))
     .default({}),
 });
 

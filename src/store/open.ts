@@ -12,5 +12,7 @@ export function openStore(settings: StoreSettings): Store {
 }
 
 export function openHistory(settings: StoreSettings): History {
-  return settings.kind === 'sqlite' ? openSqliteHistory(settings) : openPostgresHistory(settings.url);
+  return settings.kind === 'sqlite'
+    ? openSqliteHistory(settings)
+    : openPostgresHistory(settings.url);
 }

@@ -48,14 +48,11 @@ export function attachUpgrades(
   options: { clock: Clock; log: Log; random: Random },
 ): Upgrades {
   const sockets = new Set<Duplex>();
+  const handle = upgradeHandler(routes, options);
   const listener = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
-    // Until a WebSocket owns it, a client that goes away must not end the process.
-    socket.on('error', ignoreError);
-    dispatch({ request, socket, head }, routes)
-      .catch((error: unknown) => refuse(socket, error, options))
-      .finally(() => socket.off('error', ignoreError));
+    handle(request, socket, head);
   };
   server.on('upgrade', listener);
   return {
@@ -70,9 +67,23 @@ export function attachUpgrades(
   };
 }
 
+/** Answers an upgrade by the first route that knows its path, or refuses it. */
+export function upgradeHandler(
+  routes: readonly UpgradeRoute[],
+  options: { log: Log; random: Random },
+): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
+  return (request, socket, head) => {
+    // Until a WebSocket owns it, a client that goes away must not end the process.
+    socket.on('error', ignoreError);
+    dispatch({ request, socket, head }, routes)
+      .catch((error: unknown) => refuse(socket, error, options))
+      .finally(() => socket.off('error', ignoreError));
+  };
+}
+
 function ignoreError(): void {}
 
-async function dispatch(upgrade: Upgrade, routes: UpgradeRoute[]): Promise<void> {
+async function dispatch(upgrade: Upgrade, routes: readonly UpgradeRoute[]): Promise<void> {
   const path = (upgrade.request.url ?? '/').replace(/[?#].*$/s, '');
   for (const route of routes) {
     const parameters = route.match(path);
