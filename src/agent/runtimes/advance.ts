@@ -37,6 +37,8 @@ const KILL_AGAIN_MS = 200;
 const CGROUP_LOOK_MS = 500;
 /** Killed stragglers that are still there after this long hang in the kernel; the end is reported. */
 const STRAGGLER_LIMIT_MS = 5000;
+/** The protocol takes 4096; a command's name can be longer. */
+const MESSAGE_LENGTH = 1000;
 /** A shim writes who it is in one go; what is still half written after this long stays so. */
 const HALF_WRITTEN_LIMIT_MS = 1000;
 
@@ -202,6 +204,7 @@ export function end(machine: Machine, attempt: Attempt, how: End): number | unde
     uid: attempt.uid,
     state: 'ENDED',
     ...how,
+    ...(how.message === undefined ? {} : { message: how.message.slice(0, MESSAGE_LENGTH) }),
     stdoutBytes: outputBytes(join(attempt.directory, 'stdout')),
     stderrBytes: outputBytes(join(attempt.directory, 'stderr')),
   };

@@ -3,6 +3,7 @@ import { chmodSync, readFileSync, readdirSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sleep, systemClock } from '../../lib/clock.ts';
+import { observation } from '../../protocol/agent.ts';
 import { JOB_LIMITS } from '../../protocol/jobs.ts';
 import type { ProcessRuntime } from './processRuntime.ts';
 import {
@@ -76,6 +77,8 @@ describe('what cannot start', () => {
       hostFault: false,
     });
     expect(await run(runtime, order(['./missing']))).toMatchObject({ exitCode: 127 });
+    const longName = await run(runtime, order(['x'.repeat(100_000)]));
+    expect(observation.parse(longName)).toMatchObject({ exitCode: 127 });
   });
 
   test('a file that is not executable, or a folder', async () => {

@@ -140,9 +140,10 @@ export function prepareLaunch(
 /** Without cgroups: a limit for each process, not for their sum, and none for CPU. */
 function rlimitLines(memoryBytes: number, pids: number): string[] {
   // Data, not address space: CUDA reserves far more addresses than it ever uses.
-  const data = memoryBytes > 0 ? [`ulimit -d ${Math.ceil(memoryBytes / 1024)}`] : [];
-  // Counted per user, as the system does; the letter differs between shells.
-  return [...data, `ulimit -u ${pids} 2>/dev/null || ulimit -p ${pids}`];
+  const data = memoryBytes > 0 ? [`ulimit -d ${Math.ceil(memoryBytes / 1024)} 2>/dev/null`] : [];
+  // Counted per user, as the system does; the letter differs between shells. Where a limit cannot be
+  // set, a lower one is in force already.
+  return [...data, `{ ulimit -u ${pids} || ulimit -p ${pids}; } 2>/dev/null`];
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Helpers of this folder's tests: a real runtime on a temporary folder, and waiting for what it shows. */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sleep, systemClock } from '../../lib/clock.ts';
@@ -83,6 +83,8 @@ export class Bench {
     }
     for (const { observation } of last.list()) await ended(last, observation.uid);
     await last.close();
+    // The spare of an agent killed a moment ago may still have been on its way out.
+    while (readdirSync(join(this.dataDir, 'spares')).length > 0) await this.open().close();
     // Its watchdog sees the folder go and ends too.
     rmSync(this.dataDir, { recursive: true, force: true });
   }
