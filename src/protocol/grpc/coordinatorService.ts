@@ -24,8 +24,6 @@ import { toBigint, toNumber, toNumberOrNull, jobState, tokenKind } from './wire.
 
 /** A follower that leaves is noticed at once, and the read it waited for ends within this time. */
 const FOLLOW_WAIT_MS = 800;
-/** A stream learns this soon that its token was revoked, like a gateway that caches tokens. */
-const RECHECK_MS = 5_000;
 
 const idempotencyKey = z.string().min(1).max(255).optional();
 
@@ -153,7 +151,7 @@ async function* streamLogs(
   for (;;) {
     const now = performance.now();
     if (now - startedAt > limits.streamMs) throw streamTooLong(limits, query.after);
-    if (!gateway && now - checkedAt > RECHECK_MS) {
+    if (!gateway && now - checkedAt > limits.recheckMs) {
       await authenticate(coordinator, token);
       checkedAt = now;
     }

@@ -12,6 +12,8 @@ export interface GrpcLimits {
   heldMs: number;
   /** A stream is ended after this long; its client resumes. */
   streamMs: number;
+  /** A stream learns this soon that its token was revoked, like a gateway that caches tokens. */
+  recheckMs: number;
   streamsPerConnection: number;
   connections: number;
   /** How long a stop waits for calls in progress. */
@@ -24,6 +26,7 @@ export const GRPC_LIMITS: GrpcLimits = {
   unaryMs: 30_000,
   heldMs: 60_000,
   streamMs: 3_600_000,
+  recheckMs: 5_000,
   streamsPerConnection: 1000,
   connections: 10_000,
   drainMs: 5_000,
