@@ -9,10 +9,11 @@ CREATE TABLE controller (
   seq bigint NOT NULL
 );
 
+-- Every question about jobs names a tenant, so the key begins with it and no other index is needed.
 CREATE TABLE jobs (
-  id text PRIMARY KEY,
-  cluster text NOT NULL,
   tenant text NOT NULL,
+  id text NOT NULL,
+  cluster text NOT NULL,
   owner text NOT NULL,
   submitting_principal text NOT NULL,
   kind text NOT NULL,
@@ -34,14 +35,13 @@ CREATE TABLE jobs (
   succeeded bigint,
   failed bigint,
   cancelled bigint,
-  unschedulable bigint
+  unschedulable bigint,
+  PRIMARY KEY (tenant, id)
 ) /*sqlite WITHOUT ROWID */;
 
 CREATE INDEX jobs_live ON jobs (id) WHERE ended_at_ms IS NULL;
-CREATE INDEX jobs_by_tenant ON jobs (tenant, id);
 CREATE INDEX jobs_troubled ON jobs (tenant, end_state, id)
   WHERE end_state IN ('FAILED', 'CANCELLED', 'UNSCHEDULABLE');
-CREATE INDEX jobs_named ON jobs (tenant, name, id) WHERE name <> '';
 CREATE INDEX jobs_keyed ON jobs (created_at_ms) WHERE idempotency_key IS NOT NULL;
 
 CREATE TABLE tasks (

@@ -4,11 +4,14 @@ import type { AttemptRow, EventRow, JobRow, TableName, TaskRow } from './tables.
 
 export type Value = string | number | null;
 
-/** Rows as the statements bind them: inserts are whole, updates are mutable columns, then the key. */
+/**
+ * Rows as the statements bind them, one after the other in one flat list (a list per row would cost more to
+ * pass between threads than to write): inserts are whole, updates are mutable columns, then the key.
+ */
 export interface TableWrites {
-  inserts: Value[][];
-  updates: Value[][];
-  deletes: Value[][];
+  inserts: Value[];
+  updates: Value[];
+  deletes: Value[];
 }
 
 export interface WriteBatch {

@@ -172,8 +172,8 @@ function table(key: string, fixed: string, mutable: string, integers: string): T
 /** Binding order: key, fixed, mutable for an insert; mutable, key for an update; key for a delete. */
 export const TABLES: Record<TableName, Table> = {
   jobs: table(
-    'id',
-    'cluster tenant owner submitting_principal kind name spec task_count created_at_ms idempotency_key body_hash',
+    'tenant id',
+    'cluster owner submitting_principal kind name spec task_count created_at_ms idempotency_key body_hash',
     `round cancel_requested_at_ms cancelled_by ended_at_ms version
      end_state end_reason exit_code started_at_ms succeeded failed cancelled unschedulable`,
     `task_count created_at_ms round cancel_requested_at_ms ended_at_ms version
@@ -221,5 +221,12 @@ export const TABLES: Record<TableName, Table> = {
     'epoch seq at_ms',
   ),
 };
+
+/** How many values a row has in the flat lists of a batch. */
+export function rowWidth(name: TableName, operation: 'insert' | 'update' | 'delete'): number {
+  const { key, fixed, mutable } = TABLES[name];
+  if (operation === 'insert') return key.length + fixed.length + mutable.length;
+  return operation === 'update' ? mutable.length + key.length : key.length;
+}
 
 export const TABLE_NAMES = Object.keys(TABLES) as TableName[];

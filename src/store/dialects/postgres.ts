@@ -2,11 +2,18 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { DroverError } from '../../lib/errors.ts';
-import { DeposedError, type History, type Store, type WriteBatch } from '../contract.ts';
+import {
+  DeposedError,
+  type History,
+  type Store,
+  type Value,
+  type WriteBatch,
+} from '../contract.ts';
 import { createHistory } from '../history.ts';
 import { loadMigrations, pendingMigrations } from '../migrations.ts';
 import { readSnapshot } from '../rebuild.ts';
 import {
+  rowWidth,
   TABLES,
   TABLE_NAMES,
   type ControllerRow,
@@ -166,23 +173,25 @@ async function commit(
       const writes = batch.tables[name];
       const prepared = statements.get(name);
       if (!writes || !prepared) continue;
-      await run(client, `${name}-insert`, prepared.insert, writes.inserts);
-      await run(client, `${name}-update`, prepared.update, writes.updates);
-      await run(client, `${name}-delete`, prepared.delete, writes.deletes);
+      await run(client, name, 'insert', prepared.insert, writes.inserts);
+      await run(client, name, 'update', prepared.update, writes.updates);
+      await run(client, name, 'delete', prepared.delete, writes.deletes);
     }
   });
 }
 
 async function run(
   client: pg.Client,
-  name: string,
+  table: TableName,
+  operation: 'insert' | 'update' | 'delete',
   text: string | null,
-  rows: unknown[][],
+  values: Value[],
 ): Promise<void> {
-  const width = rows[0]?.length;
-  if (width === undefined || text === null) return;
-  const values = Array.from({ length: width }, (_, column) => rows.map((row) => row[column]));
-  await client.query({ name, text, values });
+  if (values.length === 0 || text === null) return;
+  const width = rowWidth(table, operation);
+  const columns: Value[][] = Array.from({ length: width }, () => []);
+  for (let at = 0; at < values.length; at++) columns[at % width]?.push(values[at] ?? null);
+  await client.query({ name: `${table}-${operation}`, text, values: columns });
 }
 
 async function transaction(client: pg.Client, body: () => Promise<void>): Promise<void> {

@@ -4,11 +4,17 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { Kysely } from 'kysely';
 import { DroverError } from '../../lib/errors.ts';
 import type { Snapshot } from '../../state/state.ts';
-import { DeposedError, type History, type Store, type WriteBatch } from '../contract.ts';
+import {
+  DeposedError,
+  type History,
+  type Store,
+  type Value,
+  type WriteBatch,
+} from '../contract.ts';
 import { createHistory } from '../history.ts';
 import { loadMigrations, pendingMigrations } from '../migrations.ts';
 import { readSnapshot } from '../rebuild.ts';
-import { TABLES, TABLE_NAMES, type Database, type TableName } from '../tables.ts';
+import { rowWidth, TABLES, TABLE_NAMES, type Database, type TableName } from '../tables.ts';
 import { nodeSqliteDialect } from './nodeSqlite.ts';
 
 /** Older ones have bugs that a WAL under load can meet. */
@@ -156,11 +162,17 @@ function commit(
       const writes = batch.tables[name];
       const prepared = statements.get(name);
       if (!writes || !prepared) continue;
-      for (const row of writes.inserts) prepared.insert.run(...row);
-      for (const row of writes.updates) prepared.update?.run(...row);
-      for (const row of writes.deletes) prepared.delete.run(...row);
+      runAll(prepared.insert, writes.inserts, rowWidth(name, 'insert'));
+      runAll(prepared.update, writes.updates, rowWidth(name, 'update'));
+      runAll(prepared.delete, writes.deletes, rowWidth(name, 'delete'));
     }
   });
+}
+
+function runAll(statement: StatementSync | null, values: Value[], width: number): void {
+  for (let at = 0; at < values.length; at += width) {
+    statement?.run(...values.slice(at, at + width));
+  }
 }
 
 function transaction(db: DatabaseSync, run: () => void): void {
