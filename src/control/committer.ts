@@ -88,6 +88,7 @@ function countRows(tables: WriteBatch['tables']): number {
   for (const name of TABLE_NAMES) {
     const writes = tables[name];
     if (!writes) continue;
+    count += writes.fresh.length / rowWidth(name, 'fresh');
     count += writes.inserts.length / rowWidth(name, 'insert');
     count += writes.deletes.length / rowWidth(name, 'delete');
     if (writes.updates.length > 0) count += writes.updates.length / rowWidth(name, 'update');

@@ -6,9 +6,11 @@ export type Value = string | number | null;
 
 /**
  * Rows as the statements bind them, one after the other in one flat list (a list per row would cost more to
- * pass between threads than to write): inserts are whole, updates are mutable columns, then the key.
+ * pass between threads than to write). Fresh rows are those whose mutable columns have their defaults, so
+ * only key and fixed columns are there; inserts are whole; updates are mutable columns, then the key.
  */
 export interface TableWrites {
+  fresh: Value[];
   inserts: Value[];
   updates: Value[];
   deletes: Value[];

@@ -14,13 +14,19 @@ import type { TableWrites, Value, WriteBatch } from './contract.ts';
 export function encodeBatch(changes: Changes, epoch: number, seq: number): WriteBatch {
   const tables: WriteBatch['tables'] = {};
   if (changes.jobs.size > 0) {
-    tables.jobs = split(changes.jobs, jobKey, jobFixed, (to, job) =>
-      jobMutable(to, job, changes.endings.get(job)),
+    tables.jobs = split(
+      changes.jobs,
+      jobKey,
+      jobFixed,
+      (to, job) => jobMutable(to, job, changes.endings.get(job)),
+      untouched,
     );
   }
-  if (changes.tasks.size > 0) tables.tasks = split(changes.tasks, taskKey, taskFixed, taskMutable);
+  if (changes.tasks.size > 0) {
+    tables.tasks = split(changes.tasks, taskKey, taskFixed, taskMutable, untouched);
+  }
   if (changes.attempts.size > 0) {
-    tables.attempts = split(changes.attempts, attemptKey, attemptFixed, attemptMutable);
+    tables.attempts = split(changes.attempts, attemptKey, attemptFixed, attemptMutable, untouched);
   }
   if (changes.claims.size > 0) {
     tables.claims = split(changes.claims, claimKey, claimFixed, (to, claim) =>
@@ -38,7 +44,7 @@ export function encodeBatch(changes: Changes, epoch: number, seq: number): Write
   if (changes.events.length > 0) {
     const inserts: Value[] = [];
     for (const event of changes.events) eventRow(inserts, event);
-    tables.events = { inserts, updates: [], deletes: [] };
+    tables.events = { fresh: [], inserts, updates: [], deletes: [] };
   }
   return { epoch, seq, tables };
 }
@@ -51,10 +57,14 @@ function split<Row>(
   key: Put<Row>,
   fixed: Put<Row>,
   mutable: Put<Row>,
+  isFresh: (row: Row) => boolean = () => false,
 ): TableWrites {
-  const writes: TableWrites = { inserts: [], updates: [], deletes: [] };
+  const writes: TableWrites = { fresh: [], inserts: [], updates: [], deletes: [] };
   for (const [row, operation] of rows) {
-    if (operation === 'insert') {
+    if (operation === 'insert' && isFresh(row)) {
+      key(writes.fresh, row);
+      fixed(writes.fresh, row);
+    } else if (operation === 'insert') {
       key(writes.inserts, row);
       fixed(writes.inserts, row);
       mutable(writes.inserts, row);
@@ -216,6 +226,11 @@ function eventRow(to: Value[], event: Event): void {
     event.worker,
     JSON.stringify(event.data),
   );
+}
+
+/** Every change raises the version, so what has its first one has the defaults of the schema. */
+function untouched(row: { version: number }): boolean {
+  return row.version === 1;
 }
 
 function byId(to: Value[], row: { id: string }): void {

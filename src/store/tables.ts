@@ -223,8 +223,11 @@ export const TABLES: Record<TableName, Table> = {
 };
 
 /** How many values a row has in the flat lists of a batch. */
-export function rowWidth(name: TableName, operation: 'insert' | 'update' | 'delete'): number {
+export type RowOperation = 'fresh' | 'insert' | 'update' | 'delete';
+
+export function rowWidth(name: TableName, operation: RowOperation): number {
   const { key, fixed, mutable } = TABLES[name];
+  if (operation === 'fresh') return key.length + fixed.length;
   if (operation === 'insert') return key.length + fixed.length + mutable.length;
   return operation === 'update' ? mutable.length + key.length : key.length;
 }

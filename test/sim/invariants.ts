@@ -212,7 +212,11 @@ export class Checker {
   // I8: members of a gang are assigned in one batch, all or none.
   #checkGangs(batch: WriteBatch): void {
     const begun = new Map<string, number>();
-    for (const named of nameRows('attempts', batch.tables.attempts?.inserts ?? [], 'insert')) {
+    const begins = batch.tables.attempts;
+    for (const named of [
+      ...nameRows('attempts', begins?.inserts ?? [], 'insert'),
+      ...nameRows('attempts', begins?.fresh ?? [], 'fresh'),
+    ]) {
       const { shape } = unpackSpec(String(this.jobs.get(String(named['job']))?.['spec']));
       if (shape.kind !== 'gang') continue;
       const key = `${named['job']} ${named['round']} ${shape.size}`;
@@ -252,22 +256,32 @@ function rowsOf(batch: WriteBatch, table: TableName): Row[] {
   return [
     ...nameRows(table, writes.updates, 'update'),
     ...nameRows(table, writes.inserts, 'insert'),
+    ...nameRows(table, writes.fresh, 'fresh'),
   ];
 }
 
 function nameRows(
   table: TableName,
   values: (string | number | null)[],
-  operation: 'insert' | 'update',
+  operation: 'insert' | 'update' | 'fresh',
 ): Row[] {
   const { key, fixed, mutable } = TABLES[table];
-  const columns = operation === 'insert' ? [...key, ...fixed, ...mutable] : [...mutable, ...key];
+  const whole = operation === 'insert' ? mutable : [];
+  const columns = operation === 'update' ? [...mutable, ...key] : [...key, ...fixed, ...whole];
   const rows: Row[] = [];
   for (let at = 0; at < values.length; at += columns.length) {
-    rows.push(Object.fromEntries(columns.map((column, i) => [column, values[at + i] ?? null])));
+    const row = Object.fromEntries(columns.map((column, i) => [column, values[at + i] ?? null]));
+    rows.push(operation === 'fresh' ? { ...FRESH[table], ...row } : row);
   }
   return rows;
 }
+
+/** What the schema gives a fresh row, as far as a checker looks at it. */
+const FRESH: Partial<Record<TableName, Row>> = {
+  jobs: { ended_at_ms: null, round: 0, version: 1 },
+  tasks: { state: 'PENDING', attempts: 0, version: 1 },
+  attempts: { state: 'ASSIGNED', version: 1 },
+};
 
 /** One batch may hold several moves of a task. */
 function reachable(from: TaskState, to: TaskState): boolean {

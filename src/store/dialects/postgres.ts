@@ -17,6 +17,7 @@ import {
   TABLES,
   TABLE_NAMES,
   type ControllerRow,
+  type RowOperation,
   type Database,
   type TableName,
 } from '../tables.ts';
@@ -34,6 +35,7 @@ const types: pg.CustomTypesConfig = {
 };
 
 interface Statements {
+  fresh: string;
   insert: string;
   update: string | null;
   delete: string;
@@ -144,12 +146,14 @@ function statementsOf(name: TableName): Statements {
   const typeOf = (column: string): string => (integers.has(column) ? 'int8' : 'text');
   const arrays = (columns: readonly string[]): string =>
     columns.map((column, at) => `$${at + 1}::${typeOf(column)}[]`).join(', ');
-  const all = [...key, ...fixed, ...mutable];
   const changed = [...mutable, ...key];
   const match = key.map((column) => `t.${column} = v.${column}`).join(' AND ');
   const sets = mutable.map((column) => `${column} = v.${column}`).join(', ');
+  const insertOf = (columns: string[]): string =>
+    `INSERT INTO ${name} (${columns.join(', ')}) SELECT * FROM unnest(${arrays(columns)})`;
   return {
-    insert: `INSERT INTO ${name} (${all.join(', ')}) SELECT * FROM unnest(${arrays(all)})`,
+    fresh: insertOf([...key, ...fixed]),
+    insert: insertOf([...key, ...fixed, ...mutable]),
     update: sets
       ? `UPDATE ${name} t SET ${sets} FROM unnest(${arrays(changed)}) AS v(${changed.join(', ')}) WHERE ${match}`
       : null,
@@ -173,6 +177,7 @@ async function commit(
       const writes = batch.tables[name];
       const prepared = statements.get(name);
       if (!writes || !prepared) continue;
+      await run(client, name, 'fresh', prepared.fresh, writes.fresh);
       await run(client, name, 'insert', prepared.insert, writes.inserts);
       await run(client, name, 'update', prepared.update, writes.updates);
       await run(client, name, 'delete', prepared.delete, writes.deletes);
@@ -183,7 +188,7 @@ async function commit(
 async function run(
   client: pg.Client,
   table: TableName,
-  operation: 'insert' | 'update' | 'delete',
+  operation: RowOperation,
   text: string | null,
   values: Value[],
 ): Promise<void> {

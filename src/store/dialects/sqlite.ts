@@ -28,6 +28,7 @@ export interface SqliteOptions {
 }
 
 interface Prepared {
+  fresh: StatementSync;
   insert: StatementSync;
   update: StatementSync | null;
   delete: StatementSync;
@@ -137,12 +138,15 @@ function prepareAll(db: DatabaseSync): Map<TableName, Prepared> {
   const prepared = new Map<TableName, Prepared>();
   for (const name of TABLE_NAMES) {
     const { key, fixed, mutable } = TABLES[name];
-    const columns = [...key, ...fixed, ...mutable];
-    const holes = columns.map(() => '?').join(', ');
+    const insertOf = (columns: string[]): StatementSync => {
+      const holes = columns.map(() => '?').join(', ');
+      return db.prepare(`INSERT INTO ${name} (${columns.join(', ')}) VALUES (${holes})`);
+    };
     const where = key.map((column) => `${column} = ?`).join(' AND ');
     const sets = mutable.map((column) => `${column} = ?`).join(', ');
     prepared.set(name, {
-      insert: db.prepare(`INSERT INTO ${name} (${columns.join(', ')}) VALUES (${holes})`),
+      fresh: insertOf([...key, ...fixed]),
+      insert: insertOf([...key, ...fixed, ...mutable]),
       update: sets ? db.prepare(`UPDATE ${name} SET ${sets} WHERE ${where}`) : null,
       delete: db.prepare(`DELETE FROM ${name} WHERE ${where}`),
     });
@@ -162,6 +166,7 @@ function commit(
       const writes = batch.tables[name];
       const prepared = statements.get(name);
       if (!writes || !prepared) continue;
+      runAll(prepared.fresh, writes.fresh, rowWidth(name, 'fresh'));
       runAll(prepared.insert, writes.inserts, rowWidth(name, 'insert'));
       runAll(prepared.update, writes.updates, rowWidth(name, 'update'));
       runAll(prepared.delete, writes.deletes, rowWidth(name, 'delete'));
