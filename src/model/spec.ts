@@ -34,6 +34,10 @@ const DEFAULT_DEVICE: DeviceRequest = {
   memoryBytes: 0,
 };
 
+/** Shared by all specs that have nothing else: specs are never changed, and there are many. */
+const NOTHING: Record<string, string> = Object.freeze({});
+const PLAIN_RESOURCES: ResourceRequest = Object.freeze({ ...DEFAULT_RESOURCES, device: null });
+
 const SCALARS = [
   'name',
   'workdir',
@@ -90,15 +94,10 @@ function unpack(packed: Whole): JobSpec {
   return {
     name: packed.name ?? DEFAULT_SPEC.name,
     command: packed.command,
-    env: packed.env ?? {},
+    env: packed.env ?? NOTHING,
     workdir: packed.workdir ?? DEFAULT_SPEC.workdir,
-    resources: {
-      cpuMillis: resources?.cpuMillis ?? DEFAULT_RESOURCES.cpuMillis,
-      memoryBytes: resources?.memoryBytes ?? DEFAULT_RESOURCES.memoryBytes,
-      device,
-      ports: resources?.ports ?? DEFAULT_RESOURCES.ports,
-    },
-    shape: packed.shape ?? { kind: 'single' },
+    resources: resources ? { ...PLAIN_RESOURCES, ...resources, device } : PLAIN_RESOURCES,
+    shape: packed.shape ?? DEFAULT_SPEC.shape,
     pool: packed.pool ?? DEFAULT_SPEC.pool,
     priority: packed.priority ?? DEFAULT_SPEC.priority,
     retries: packed.retries ?? DEFAULT_SPEC.retries,
@@ -107,7 +106,7 @@ function unpack(packed: Whole): JobSpec {
     startWithinMs: packed.startWithinMs ?? DEFAULT_SPEC.startWithinMs,
     graceMs: packed.graceMs ?? DEFAULT_SPEC.graceMs,
     attemptLeaseMs: packed.attemptLeaseMs ?? DEFAULT_SPEC.attemptLeaseMs,
-    labels: packed.labels ?? {},
+    labels: packed.labels ?? NOTHING,
   };
 }
 

@@ -25,9 +25,40 @@ export interface LiveJob {
   /** Tasks with the same key ask for the same and are interchangeable to the planner. */
   classKey: string;
   /** The current attempt of each task by index, while it lives. */
-  attempts: Map<number, Attempt>;
+  attempts: LiveAttempts;
   /** Gangs: where rank 0 of the newest round listens, known from its claim. */
   master: { address: string; port: number } | null;
+}
+
+/** A map that costs nothing while it is empty, as it is for everything that waits. */
+export class LiveAttempts {
+  #byIndex: Map<number, Attempt> | null = null;
+
+  get size(): number {
+    return this.#byIndex?.size ?? 0;
+  }
+
+  get(index: number): Attempt | undefined {
+    return this.#byIndex?.get(index);
+  }
+
+  has(index: number): boolean {
+    return this.#byIndex?.has(index) ?? false;
+  }
+
+  values(): Iterable<Attempt> {
+    return this.#byIndex?.values() ?? [];
+  }
+
+  set(index: number, attempt: Attempt): void {
+    this.#byIndex ??= new Map();
+    this.#byIndex.set(index, attempt);
+  }
+
+  delete(index: number): void {
+    this.#byIndex?.delete(index);
+    if (this.#byIndex?.size === 0) this.#byIndex = null;
+  }
 }
 
 export interface LiveWorker {
@@ -266,7 +297,7 @@ export class State {
       tasks,
       counts: countTasks(tasks),
       classKey: classKeyOf(job),
-      attempts: new Map(),
+      attempts: new LiveAttempts(),
       master: null,
     };
     this.jobs.set(job.id, live);
