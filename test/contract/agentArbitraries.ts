@@ -57,6 +57,7 @@ export const syncRequest = fc.record({
   bootId: text,
   start: ms,
   seq: ms,
+  epoch: ms,
   observed: fc.array(observation, { maxLength: 4 }),
   wait: fc.boolean(),
 });

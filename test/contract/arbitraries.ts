@@ -6,8 +6,7 @@ import { JOB_KINDS, JOB_STATES, PRIORITIES, type JobSpec } from '../../src/model
 import type { TokenId } from '../../src/model/ids.ts';
 import { DEVICE_KINDS } from '../../src/model/resources.ts';
 import { TASK_STATES } from '../../src/model/task.ts';
-import { SCOPES, TOKEN_KINDS } from '../../src/model/token.ts';
-import { WORKER_STATES } from '../../src/model/worker.ts';
+import { SCOPES } from '../../src/model/token.ts';
 import type { LogQuery } from '../../src/protocol/coordinator.ts';
 
 export const text = fc.string({ unit: 'grapheme', maxLength: 20 });
@@ -20,7 +19,7 @@ export const ms = fc.maxSafeNat();
 export const bytes = fc.maxSafeNat();
 export const small = fc.nat({ max: 2 ** 31 - 1 });
 const exitCode = fc.option(fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }));
-const nullable = <Value>(value: fc.Arbitrary<Value>): fc.Arbitrary<Value | null> =>
+export const nullable = <Value>(value: fc.Arbitrary<Value>): fc.Arbitrary<Value | null> =>
   fc.option(value, { nil: null });
 // A plain object cannot hold this key, in JSON or anywhere else.
 export const map = fc.dictionary(
@@ -29,7 +28,7 @@ export const map = fc.dictionary(
   { maxKeys: 4, noNullPrototype: true },
 );
 export const stream = fc.constantFrom('stdout' as const, 'stderr' as const);
-const scopes = fc.uniqueArray(fc.constantFrom(...SCOPES));
+export const scopes = fc.uniqueArray(fc.constantFrom(...SCOPES));
 const cursor = fc.option(fc.string({ maxLength: 20 }), { nil: undefined });
 
 export const page = defined(fc.record({ cursor, limit: fc.integer({ min: 1, max: 500 }) }));
@@ -224,83 +223,6 @@ export const listJobsQuery = defined(
     owner: fc.option(text, { nil: undefined }),
   }),
 );
-
-const capacity = fc.record({ cpuMillis: bytes, memoryBytes: bytes, devices: small });
-export const worker = fc.record({
-  id: text,
-  name: text,
-  pool: text,
-  state: fc.constantFrom(...WORKER_STATES),
-  draining: fc.boolean(),
-  address: text,
-  network: text,
-  attributes: map,
-  agentVersion: text,
-  joinedAtMs: ms,
-  lastSeenAtMs: nullable(ms),
-  attempts: small,
-  total: capacity,
-  free: capacity,
-  devices: fc.array(device, { maxLength: 3 }),
-});
-
-export const token = defined(
-  fc.record({
-    id: text,
-    kind: fc.constantFrom(...TOKEN_KINDS),
-    name: text,
-    tenant: text,
-    user: text,
-    scopes,
-    pool: text,
-    maxLiveWorkers: small,
-    createdAtMs: ms,
-    expiresAtMs: nullable(ms),
-    revokedAtMs: nullable(ms),
-    secret: fc.option(text, { nil: undefined }),
-  }),
-);
-
-export const createToken = defined(
-  fc.record({
-    kind: fc.constantFrom(...TOKEN_KINDS),
-    name: text,
-    user: fc.option(word, { nil: undefined }),
-    scopes,
-    pool: text,
-    maxLiveWorkers: fc.nat({ max: 100_000 }),
-    expiresInMs: fc.option(fc.integer({ min: 1000, max: 3650 * 86_400_000 }), { nil: undefined }),
-  }),
-);
-
-export const cluster = fc.record({
-  id: text,
-  name: text,
-  version: text,
-  epoch: ms,
-  startedAtMs: ms,
-  store: fc.constantFrom('sqlite' as const, 'postgres' as const),
-  workers: fc.record({ online: small, suspect: small, draining: small }),
-  tasks: fc.record({ pending: small, assigned: small, running: small }),
-  attemptLeaseMs: ms,
-});
-
-export const readiness = fc.record({
-  ready: fc.boolean(),
-  reasons: fc.array(text, { maxLength: 3 }),
-  loops: fc.array(
-    fc.record({
-      name: text,
-      periodMs: ms,
-      lastStartedAtMs: nullable(ms),
-      lastFinishedAtMs: nullable(ms),
-      failures: bytes,
-      lastError: nullable(text),
-      healthy: fc.boolean(),
-    }),
-    { maxLength: 3 },
-  ),
-});
 
 export const tunnelTicket = fc.record({ ticketHash: text, worker: text, attempt: text });
 export const submitReply = fc.record({ ids: fc.array(text), replayed: fc.boolean() });

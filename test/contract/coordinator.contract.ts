@@ -217,7 +217,15 @@ function fleet(subject: () => Subject): void {
     const { it } = subject();
     const error = { code: 'UNAUTHENTICATED', status: 401 };
     await expect(it.join(NEVER_A_TOKEN, machine('m'))).rejects.toMatchObject(error);
-    const request = { worker: 'w', bootId: '', start: 1, seq: 1, observed: [], wait: false };
+    const request = {
+      worker: 'w',
+      bootId: '',
+      start: 1,
+      seq: 1,
+      epoch: 0,
+      observed: [],
+      wait: false,
+    };
     await expect(it.sync(NEVER_A_TOKEN, request)).rejects.toMatchObject(error);
     await expect(it.appendLogs(NEVER_A_TOKEN, [])).rejects.toMatchObject(error);
   });

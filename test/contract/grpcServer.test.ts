@@ -9,7 +9,7 @@ import { FakeCoordinator } from '../../src/protocol/fakeCoordinator.ts';
 import { createGrpcCoordinator } from '../../src/protocol/grpc/client.ts';
 import { createGrpcServer, type GrpcServerOptions } from '../../src/protocol/grpc/server.ts';
 import { jobSpec } from '../../src/protocol/jobs.ts';
-import { API_SECRET, startGrpcFake, type GrpcFake } from '../helpers/grpc.ts';
+import { API_SECRET, startGrpcFake, type GrpcFake } from '../support/grpc.ts';
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {

@@ -7,7 +7,7 @@ import type { LogPage, LogQuery } from '../../src/protocol/coordinator.ts';
 import * as messages from '../../src/protocol/gen/grpc/health/v1/health_pb.ts';
 import { createGrpcCoordinator } from '../../src/protocol/grpc/client.ts';
 import type { LogRecordView } from '../../src/protocol/jobs.ts';
-import { API_SECRET, startGrpcFake, type GrpcFake } from '../helpers/grpc.ts';
+import { API_SECRET, startGrpcFake, type GrpcFake } from '../support/grpc.ts';
 
 const Status = messages.HealthCheckResponse_ServingStatus;
 

@@ -8,6 +8,7 @@ import { createGrpcCoordinator, type GrpcCoordinator } from '../../src/protocol/
 import { createGrpcServer, type GrpcServer } from '../../src/protocol/grpc/server.ts';
 import * as agent from './agentArbitraries.ts';
 import * as any from './arbitraries.ts';
+import * as fleet from './fleetArbitraries.ts';
 
 const RUNS = 40;
 type Method = keyof Coordinator;
@@ -46,7 +47,7 @@ const ARGUMENTS: Arguments = {
   listWorkers: fc.tuple(who, page),
   setDraining: fc.tuple(who, text, fc.boolean()),
   listTokens: fc.tuple(who, page),
-  createToken: fc.tuple(who, any.createToken),
+  createToken: fc.tuple(who, fleet.createToken),
   revokeToken: fc.tuple(who, text),
   join: fc.tuple(agentToken, agent.joinRequest),
   sync: fc.tuple(agentToken, agent.syncRequest),
@@ -69,18 +70,18 @@ const RESULTS: Results = {
   waitJob: any.job,
   readLogs: any.logPage,
   queue: any.pageOf(any.queueEntry),
-  cluster: any.cluster,
-  listWorkers: any.pageOf(any.worker),
-  setDraining: any.worker,
-  listTokens: any.pageOf(any.token),
-  createToken: any.token,
-  revokeToken: any.token,
+  cluster: fleet.cluster,
+  listWorkers: any.pageOf(fleet.worker),
+  setDraining: fleet.worker,
+  listTokens: any.pageOf(fleet.token),
+  createToken: fleet.token,
+  revokeToken: fleet.token,
   join: agent.joinReply,
   sync: agent.syncReply,
   appendLogs: agent.acks,
   registerGateway: fc.constant(undefined),
   openTunnel: any.tunnelTicket,
-  readiness: any.readiness,
+  readiness: fleet.readiness,
   metrics: text,
 };
 const METHODS = Object.keys(RESULTS) as Method[];

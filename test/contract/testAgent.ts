@@ -71,6 +71,7 @@ export class TestAgent {
       bootId: 'boot-1',
       start: 1,
       seq: ++this.#seq,
+      epoch: 0,
       observed: [...this.#observed.values()],
       wait,
     });

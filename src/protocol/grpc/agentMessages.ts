@@ -94,6 +94,7 @@ export function syncRequestToWire(
     ...request,
     start: w.toBigint(request.start),
     seq: w.toBigint(request.seq),
+    epoch: w.toBigint(request.epoch),
     observed: request.observed.map(observationToWire),
   };
 }
@@ -105,6 +106,7 @@ export function syncRequestFromWire(message: wire.SyncRequest): unknown {
     bootId: message.bootId,
     start: w.toNumber(message.start),
     seq: w.toNumber(message.seq),
+    epoch: w.toNumber(message.epoch),
     observed: message.observed.map(observationFromWire),
     wait: message.wait,
   };

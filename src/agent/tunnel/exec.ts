@@ -1,0 +1,171 @@
+/**
+ * The exec stream: a command in the context of a running attempt. It belongs to its stream: when the
+ * client leaves, the tunnel ends or the command exits, everything left in its session is ended too (what
+ * shall outlive it must start a session of its own, `setsid`).
+ */
+import { statSync } from 'node:fs';
+import { sleep, type Clock } from '../../lib/clock.ts';
+import { DroverError } from '../../lib/errors.ts';
+import type { Log } from '../../lib/log.ts';
+import {
+  CHANNELS,
+  encodeExecControl,
+  encodeExecMessage,
+  EXEC_MESSAGE_BYTES,
+  execInput,
+  execStart,
+  parseExecControl,
+  readExecMessages,
+  type ExecMessage,
+  type ExecStart,
+} from '../../protocol/tunnel/exec.ts';
+import type { TunnelStream } from '../../protocol/tunnel/stream.ts';
+import type { StreamHandler } from './dialer.ts';
+import { feedInput, InputQueue } from './execInput.ts';
+import type { ExecProcess } from './execProcess.ts';
+import { startPiped } from './piped.ts';
+import { endSession, signalForeground } from './session.ts';
+import { startInTerminal } from './terminal.ts';
+
+/** Where an attempt's commands run; given by the runtime for attempts that run here. */
+export interface ExecContext {
+  cwd: string;
+  /** Complete. */
+  env: Record<string, string>;
+  /** Called right after the start, before the shell has found the command. */
+  joinCgroup?: (pid: number) => void;
+}
+
+/** After the exit, output is read on until it has been silent for this long: a child may hold it open. */
+const DRAIN_MS = 300;
+const DRAIN_STEP_MS = 20;
+const DEFAULT_COLS = 80;
+const DEFAULT_ROWS = 24;
+const DEFAULT_TERM = 'xterm-256color';
+
+export function createExecHandler(options: {
+  execContext: (attemptUid: string) => ExecContext | undefined;
+  clock: Clock;
+  log: Log;
+}): StreamHandler {
+  const { clock } = options;
+  return async (stream) => {
+    const { attemptUid } = stream.header;
+    const messages = readExecMessages(stream);
+    const start = await readStart(messages);
+    const context = options.execContext(attemptUid);
+    if (context === undefined) {
+      throw new DroverError('NOT_FOUND', `attempt ${attemptUid} does not run on this machine now`);
+    }
+    const command = await startCommand(start, context, clock);
+    options.log.info({ attemptUid, pid: command.pid, tty: start.tty }, 'exec started');
+    try {
+      context.joinCgroup?.(command.pid);
+      const input = new InputQueue();
+      const finished = sendOutput(command, stream, clock);
+      // Of the input only failure matters: the client is gone, or spoke nonsense.
+      const failed = Promise.all([
+        receiveInput(messages, command, input),
+        feedInput(input, command, stream),
+      ]).then(() => finished);
+      await Promise.race([finished, failed]);
+    } finally {
+      command.release();
+      await endSession(command.pid, clock);
+      options.log.info({ attemptUid, pid: command.pid }, 'exec ended');
+    }
+  };
+}
+
+async function readStart(messages: AsyncGenerator<ExecMessage, void>): Promise<ExecStart> {
+  const first = await messages.next();
+  if (first.done || first.value.channel !== CHANNELS.control) {
+    throw new DroverError('INVALID_ARGUMENT', 'an exec stream begins with a start message');
+  }
+  return parseExecControl(execStart, Buffer.from(first.value.bytes).toString('utf8'));
+}
+
+async function startCommand(
+  start: ExecStart,
+  context: ExecContext,
+  clock: Clock,
+): Promise<ExecProcess> {
+  const { command, tty, cols = DEFAULT_COLS, rows = DEFAULT_ROWS } = start;
+  if (!statSync(context.cwd, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new DroverError('NOT_FOUND', `the attempt's directory ${context.cwd} is gone`);
+  }
+  const env = { ...context.env, ...start.env };
+  const { cwd } = context;
+  if (!tty) return startPiped({ command, cwd, env });
+  env['TERM'] ??= DEFAULT_TERM;
+  return startInTerminal({ command, cwd, env, cols, rows }, clock);
+}
+
+async function receiveInput(
+  messages: AsyncGenerator<ExecMessage, void>,
+  command: ExecProcess,
+  input: InputQueue,
+): Promise<void> {
+  for await (const { channel, bytes } of messages) {
+    if (channel === CHANNELS.stdin) {
+      input.push(bytes);
+    } else if (channel === CHANNELS.control) {
+      receiveControl(Buffer.from(bytes).toString('utf8'), command, input);
+    } else {
+      throw new DroverError('MALFORMED_BODY', `an exec message on channel ${channel}`);
+    }
+  }
+}
+
+function receiveControl(text: string, command: ExecProcess, input: InputQueue): void {
+  const control = parseExecControl(execInput, text);
+  if (control.type === 'end') input.end();
+  else if (control.type === 'resize') command.resize(control.cols, control.rows);
+  else signalForeground(command.pid, control.signal);
+}
+
+/** Resolves when the exit status, after all output, has gone and the peer has ended its side too. */
+async function sendOutput(command: ExecProcess, stream: TunnelStream, clock: Clock): Promise<void> {
+  const progress = { blocked: 0, silentMs: 0, ended: false };
+  const pumps = Promise.all(
+    command.outputs.map(async ({ channel, readable }) => {
+      for await (const bytes of readUntilClosed(readable)) {
+        progress.silentMs = 0;
+        progress.blocked++;
+        await writeOutput(stream, channel, bytes);
+        progress.blocked--;
+      }
+    }),
+  ).finally(() => (progress.ended = true));
+  const exited = command.exited.then(async (status) => {
+    while (!progress.ended && progress.silentMs < DRAIN_MS) {
+      await sleep(clock, DRAIN_STEP_MS);
+      // Blocked on a slow client is not silence.
+      if (progress.blocked === 0) progress.silentMs += DRAIN_STEP_MS;
+    }
+    command.release();
+    return status;
+  });
+  const [status] = await Promise.all([exited, pumps]);
+  await stream.write(encodeExecControl({ type: 'exit', ...status }));
+  stream.end();
+  await stream.closed;
+}
+
+async function writeOutput(stream: TunnelStream, channel: number, bytes: Buffer): Promise<void> {
+  const most = EXEC_MESSAGE_BYTES - 1;
+  for (let at = 0; at < bytes.length; at += most) {
+    await stream.write(encodeExecMessage(channel, bytes.subarray(at, at + most)));
+  }
+}
+
+/** EIO is how a terminal says that its last process is gone; the others, that we let go of it. */
+const ENDS = new Set(['EIO', 'ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED']);
+
+async function* readUntilClosed(readable: NodeJS.ReadableStream): AsyncGenerator<Buffer, void> {
+  try {
+    for await (const bytes of readable) yield bytes as Buffer;
+  } catch (error) {
+    if (!ENDS.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
+  }
+}

@@ -1,0 +1,161 @@
+/** The client half of exec: connects to a gateway and speaks the exec protocol. */
+import { WebSocket } from 'ws';
+import { systemClock, type Clock } from '../../lib/clock.ts';
+import { DroverError, ERRORS, type ErrorCode } from '../../lib/errors.ts';
+import {
+  CHANNELS,
+  EXEC_MESSAGE_BYTES,
+  EXEC_PROTOCOL,
+  EXEC_INPUT_BYTES,
+  execReply,
+  parseExecControl,
+  type ExecExit,
+  type ExecInput,
+  type ExecReply,
+  type ExecSignal,
+  type ExecStart,
+} from './exec.ts';
+import { CLOSE_NORMAL } from './messageSocket.ts';
+import { connectWebSocket, sendMessage, watchPeer, webSocketReader } from './webSocket.ts';
+
+export interface ExecOutput {
+  channel: 'stdout' | 'stderr';
+  bytes: Uint8Array;
+}
+
+export interface ExecSession {
+  /** Must be read for anything to move. Ends after the last byte; throws what kept the command from ending. */
+  output: AsyncIterable<ExecOutput>;
+  /** Settles when `output` has ended; rejects with what `output` threw. */
+  exit: Promise<ExecExit>;
+  /** Resolves when more may be written. Input after the end of the command is dropped. */
+  write(bytes: Uint8Array): Promise<void>;
+  endInput(): Promise<void>;
+  resize(cols: number, rows: number): Promise<void>;
+  signal(signal: ExecSignal): Promise<void>;
+  /** Leaves; a command that still runs is ended. */
+  close(): void;
+}
+
+export interface ConnectExecOptions {
+  /** See `execUrl`. */
+  url: string;
+  token: string;
+  start: Omit<ExecStart, 'type'>;
+  clock?: Clock;
+}
+
+/** `server` is what the CLI calls the server's URL; `task` a task or a job, of which task 0 is meant. */
+export function execUrl(server: string, task: string): string {
+  const base = server.endsWith('/') ? server : `${server}/`;
+  return new URL(`v1/tasks/${encodeURIComponent(task)}/exec`, base).href;
+}
+
+export function connectExec(options: ConnectExecOptions): Promise<ExecSession> {
+  const connection = {
+    url: options.url,
+    protocol: EXEC_PROTOCOL,
+    headers: { authorization: `Bearer ${options.token}` },
+    maxMessageBytes: EXEC_MESSAGE_BYTES,
+  };
+  return connectWebSocket(connection, (socket) => {
+    watchPeer(socket, options.clock ?? systemClock);
+    const session = execSession(socket);
+    socket.send(JSON.stringify({ type: 'start', ...options.start } satisfies ExecStart));
+    return session;
+  });
+}
+
+function execSession(socket: WebSocket): ExecSession {
+  const exit = Promise.withResolvers<ExecExit>();
+  // Whoever reads `output` has the error already.
+  exit.promise.catch(() => {});
+  const room = inputRoom();
+  socket.on('close', () => room.close());
+  const control = (input: ExecInput): Promise<void> => send(socket, JSON.stringify(input));
+  return {
+    output: readOutput(webSocketReader(socket), exit, room),
+    exit: exit.promise,
+    async write(bytes) {
+      const most = EXEC_MESSAGE_BYTES - 1;
+      for (let at = 0; at < bytes.length; at += most) {
+        const piece = bytes.subarray(at, at + most);
+        await room.take(piece.length);
+        await send(socket, Buffer.concat([Uint8Array.of(CHANNELS.stdin), piece]));
+      }
+    },
+    endInput: () => control({ type: 'end' }),
+    resize: (cols, rows) => control({ type: 'resize', cols, rows }),
+    signal: (signal) => control({ type: 'signal', signal }),
+    close: () => socket.close(CLOSE_NORMAL, 'the client left'),
+  };
+}
+
+/** A connection that is gone is reported once, by `output`. */
+async function send(socket: WebSocket, message: string | Uint8Array): Promise<void> {
+  if (socket.readyState !== WebSocket.OPEN) return;
+  await sendMessage(socket, message).catch(() => {});
+}
+
+interface InputRoom {
+  /** Resolves when so much input may be sent. For one writer at a time. */
+  take(bytes: number): Promise<void>;
+  giveBack(bytes: number): void;
+  /** Nobody need wait any more. */
+  close(): void;
+}
+
+function inputRoom(): InputRoom {
+  let room = EXEC_INPUT_BYTES;
+  let wake: (() => void) | undefined;
+  return {
+    async take(bytes) {
+      while (room < bytes) await new Promise<void>((resolve) => (wake = resolve));
+      room -= bytes;
+    },
+    giveBack(bytes) {
+      room += bytes;
+      wake?.();
+    },
+    close() {
+      room = Number.POSITIVE_INFINITY;
+      wake?.();
+    },
+  };
+}
+
+async function* readOutput(
+  messages: ReturnType<typeof webSocketReader>,
+  exit: PromiseWithResolvers<ExecExit>,
+  room: InputRoom,
+): AsyncGenerator<ExecOutput, void, undefined> {
+  try {
+    for await (const { text, bytes } of messages) {
+      if (bytes !== undefined) {
+        const channel = bytes[0] === CHANNELS.stderr ? 'stderr' : 'stdout';
+        yield { channel, bytes: bytes.subarray(1) };
+        continue;
+      }
+      const reply = parseExecControl(execReply, text);
+      if (reply.type === 'error') throw errorOf(reply);
+      if (reply.type === 'exit') {
+        room.close();
+        exit.resolve(reply);
+        return;
+      }
+      room.giveBack(reply.bytes);
+    }
+    throw new DroverError('UNAVAILABLE', 'the connection to the gateway was lost', {
+      hint: 'the command was ended with it; see whether the server is up, then try again',
+    });
+  } catch (error) {
+    room.close();
+    exit.reject(error);
+    throw error;
+  }
+}
+
+function errorOf(reply: Extract<ExecReply, { type: 'error' }>): DroverError {
+  const code = Object.hasOwn(ERRORS, reply.code) ? (reply.code as ErrorCode) : 'INTERNAL';
+  return new DroverError(code, reply.message, reply.hint ? { hint: reply.hint } : {});
+}
