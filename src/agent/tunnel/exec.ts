@@ -96,7 +96,7 @@ async function startCommand(
   }
   const env = { ...context.env, ...start.env };
   const { cwd } = context;
-  if (!tty) return startPiped({ command, cwd, env });
+  if (!tty) return startPiped({ command, cwd, env }, clock);
   env['TERM'] ??= DEFAULT_TERM;
   return startInTerminal({ command, cwd, env, cols, rows }, clock);
 }

@@ -3,12 +3,13 @@
  * and the client's leaving are heard while the command does not read.
  */
 import { DroverError } from '../../lib/errors.ts';
+import { ByteQueue } from '../../protocol/tunnel/byteQueue.ts';
 import { encodeExecControl, EXEC_INPUT_BYTES } from '../../protocol/tunnel/exec.ts';
 import type { TunnelStream } from '../../protocol/tunnel/stream.ts';
 import type { ExecProcess } from './execProcess.ts';
 
 export class InputQueue {
-  #pieces: Uint8Array[] = [];
+  readonly #waiting = new ByteQueue();
   /** Waiting here or being written. */
   #heldBytes = 0;
   #isEnded = false;
@@ -23,7 +24,7 @@ export class InputQueue {
       );
     }
     if (this.#isEnded) return;
-    this.#pieces.push(bytes);
+    this.#waiting.push(bytes);
     this.#wake?.();
   }
 
@@ -32,13 +33,13 @@ export class InputQueue {
     this.#wake?.();
   }
 
-  /** Everything that waits, as one piece; undefined at the end. */
+  /** Undefined at the end. */
   async next(): Promise<Uint8Array | undefined> {
-    while (this.#pieces.length === 0) {
+    while (this.#waiting.byteLength === 0) {
       if (this.#isEnded) return undefined;
       await new Promise<void>((resolve) => (this.#wake = resolve));
     }
-    return Buffer.concat(this.#pieces.splice(0));
+    return this.#waiting.shift();
   }
 
   taken(bytes: number): void {

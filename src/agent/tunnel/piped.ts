@@ -9,6 +9,7 @@ import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { Clock, Timer } from '../../lib/clock.ts';
 import { CHANNELS } from '../../protocol/tunnel/exec.ts';
 import {
   shellArguments,
@@ -18,13 +19,21 @@ import {
 } from './execProcess.ts';
 
 const { O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
+/** Linux: a handle on the file that opens neither end. */
+const O_PATH = 0o10000000;
+const KNOCK_MS = 100;
 
 interface Fifo {
   ours: number;
   theirs: number;
 }
 
-export async function startPiped(start: ExecCommand): Promise<ExecProcess> {
+interface InputFifo extends Fifo {
+  /** To open it again when it is gone from the file system. */
+  handle: number;
+}
+
+export async function startPiped(start: ExecCommand, clock: Clock): Promise<ExecProcess> {
   const [stdin, stdout, stderr] = await openFifos();
   const child = spawnOn([stdin, stdout, stderr], start);
   const input = new Socket({ fd: stdin.ours, readable: false, writable: true });
@@ -38,7 +47,17 @@ export async function startPiped(start: ExecCommand): Promise<ExecProcess> {
     child.on('exit', (code, signal) => resolve({ code, signal }));
     child.on('error', reject);
   });
+  let knocking: Timer | undefined;
+  let released = false;
+  const knock = (): void => {
+    openAndCloseInput(stdin.handle);
+    knocking = clock.setTimer(KNOCK_MS, knock);
+  };
   const release = (): void => {
+    if (released) return;
+    released = true;
+    knocking?.cancel();
+    closeSync(stdin.handle);
     for (const socket of [input, ...outputs.map(({ readable }) => readable)]) socket.destroy();
   };
   const { pid } = child;
@@ -52,7 +71,10 @@ export async function startPiped(start: ExecCommand): Promise<ExecProcess> {
     outputs,
     exited,
     write: (bytes) => untilDone(input, (done) => input.write(bytes, done)),
-    endInput: () => untilDone(input, (done) => input.end(done)),
+    async endInput() {
+      await untilDone(input, (done) => input.end(done));
+      if (!released) knock();
+    },
     resize() {},
     release,
   };
@@ -76,7 +98,7 @@ function spawnOn(fifos: Fifo[], start: ExecCommand): ChildProcess {
 }
 
 /** Gone from the file system once open. */
-async function openFifos(): Promise<[Fifo, Fifo, Fifo]> {
+async function openFifos(): Promise<[InputFifo, Fifo, Fifo]> {
   const folder = await mkdtemp(join(tmpdir(), 'drover-exec-'));
   try {
     const paths = ['stdin', 'stdout', 'stderr'].map((name) => join(folder, name));
@@ -88,12 +110,26 @@ async function openFifos(): Promise<[Fifo, Fifo, Fifo]> {
 }
 
 /** Opening an end waits for the other unless it is non-blocking; theirs must block once it is in use. */
-function inputFifo(path: string): Fifo {
+function inputFifo(path: string): InputFifo {
+  const handle = openSync(path, O_PATH);
   const opener = openSync(path, O_RDONLY | O_NONBLOCK);
   const ours = openSync(path, O_WRONLY | O_NONBLOCK);
   const theirs = openSync(path, O_RDONLY);
   closeSync(opener);
-  return { ours, theirs };
+  return { ours, theirs, handle };
+}
+
+/**
+ * After the end of input, opening /dev/stdin would wait for a writer for ever, as it would not on a pipe.
+ * A writer that comes and goes lets it in, to what is left and then the end.
+ */
+function openAndCloseInput(handle: number): void {
+  try {
+    closeSync(openSync(`/proc/self/fd/${handle}`, O_WRONLY | O_NONBLOCK));
+  } catch (error) {
+    // ENXIO: nobody reads, nobody waits.
+    if ((error as NodeJS.ErrnoException).code !== 'ENXIO') throw error;
+  }
 }
 
 function outputFifo(path: string): Fifo {

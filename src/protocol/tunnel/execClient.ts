@@ -70,7 +70,7 @@ function execSession(socket: WebSocket): ExecSession {
   const exit = Promise.withResolvers<ExecExit>();
   // Whoever reads `output` has the error already.
   exit.promise.catch(() => {});
-  const room = inputRoom();
+  const room = new InputRoom();
   socket.on('close', () => room.close());
   const control = (input: ExecInput): Promise<void> => send(socket, JSON.stringify(input));
   return {
@@ -97,31 +97,25 @@ async function send(socket: WebSocket, message: string | Uint8Array): Promise<vo
   await sendMessage(socket, message).catch(() => {});
 }
 
-interface InputRoom {
-  /** Resolves when so much input may be sent. For one writer at a time. */
-  take(bytes: number): Promise<void>;
-  giveBack(bytes: number): void;
-  /** Nobody need wait any more. */
-  close(): void;
-}
+/** How much input may be sent before more is taken. For one writer at a time. */
+class InputRoom {
+  #bytes = EXEC_INPUT_BYTES;
+  #wake: (() => void) | undefined;
 
-function inputRoom(): InputRoom {
-  let room = EXEC_INPUT_BYTES;
-  let wake: (() => void) | undefined;
-  return {
-    async take(bytes) {
-      while (room < bytes) await new Promise<void>((resolve) => (wake = resolve));
-      room -= bytes;
-    },
-    giveBack(bytes) {
-      room += bytes;
-      wake?.();
-    },
-    close() {
-      room = Number.POSITIVE_INFINITY;
-      wake?.();
-    },
-  };
+  async take(bytes: number): Promise<void> {
+    while (this.#bytes < bytes) await new Promise<void>((resolve) => (this.#wake = resolve));
+    this.#bytes -= bytes;
+  }
+
+  giveBack(bytes: number): void {
+    this.#bytes += bytes;
+    this.#wake?.();
+  }
+
+  /** Nobody need wait any more. */
+  close(): void {
+    this.giveBack(Number.POSITIVE_INFINITY);
+  }
 }
 
 async function* readOutput(
