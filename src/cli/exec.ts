@@ -116,18 +116,20 @@ function forwardInput(
   leave: () => void,
 ): () => void {
   const escapes = escapeFilter();
+  let isOver = false;
   const take = (typed: Buffer | string): void => {
     const { bytes, isLeaving } = tty
       ? escapes(Buffer.from(typed))
       : { bytes: Buffer.from(typed), isLeaving: false };
     if (isLeaving) leave();
     stdin.pause();
-    void session.write(bytes).then(() => stdin.resume());
+    void session.write(bytes).then(() => isOver || stdin.resume());
   };
   const end = (): void => void session.endInput();
   stdin.on('data', take);
   stdin.once('end', end);
   return () => {
+    isOver = true;
     stdin.off('data', take);
     stdin.off('end', end);
     stdin.pause();

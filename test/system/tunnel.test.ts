@@ -18,12 +18,14 @@ import {
   readUntil,
   TASK,
   tunnelWorld,
-  UID,
   type TunnelWorld,
 } from './tunnelWorld.ts';
 
 let world: TunnelWorld | undefined;
-afterEach(() => world?.close());
+afterEach(async () => {
+  await world?.close();
+  world = undefined;
+});
 
 const who = principal(['jobs:manage']);
 
@@ -127,7 +129,7 @@ describe('tunnels', () => {
     world = await tunnelWorld();
     const { hub } = world;
     await hub.openStream(who, TASK, { kind: 'exec' });
-    const [before] = [world.orders.length];
+    const before = world.orders.length;
     // From here on a dial would find nobody, so the streams below prove that none is needed.
     world.settings.deliver = () => {};
     await Promise.all([1, 2, 3].map(() => hub.openStream(who, TASK, { kind: 'exec' })));
@@ -265,6 +267,5 @@ function agentProcess(folder: string): ChildProcess {
   `;
   return spawn(process.execPath, ['--input-type=module', '-e', script], {
     stdio: ['pipe', 'inherit', 'inherit'],
-    env: { ...process.env, DROVER_TEST_UID: UID },
   });
 }

@@ -34,7 +34,7 @@ export function matchPath(pattern: RegExp): UpgradeRoute['match'] {
 }
 
 export interface Upgrades {
-  /** Takes no more; gives sessions a moment to say goodbye, then cuts them, so that a server can stop. */
+  /** Refuses further ones; gives sessions a moment to say goodbye, then cuts them, so that a server can stop. */
   close(): Promise<void>;
 }
 
@@ -48,19 +48,20 @@ export function attachUpgrades(
   options: { clock: Clock; log: Log; random: Random },
 ): Upgrades {
   const sockets = new Set<Duplex>();
+  let isClosing = false;
   const listener = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
     // Until a WebSocket owns it, a client that goes away must not end the process.
     socket.on('error', ignoreError);
-    dispatch({ request, socket, head }, routes)
+    dispatch({ request, socket, head }, isClosing ? 'stopping' : routes)
       .catch((error: unknown) => refuse(socket, error, options))
       .finally(() => socket.off('error', ignoreError));
   };
   server.on('upgrade', listener);
   return {
     async close() {
-      server.off('upgrade', listener);
+      isClosing = true;
       for (let waitedMs = 0; sockets.size > 0 && waitedMs < CLOSE_GRACE_MS;) {
         await sleep(options.clock, CLOSE_STEP_MS);
         waitedMs += CLOSE_STEP_MS;
@@ -72,7 +73,8 @@ export function attachUpgrades(
 
 function ignoreError(): void {}
 
-async function dispatch(upgrade: Upgrade, routes: UpgradeRoute[]): Promise<void> {
+async function dispatch(upgrade: Upgrade, routes: UpgradeRoute[] | 'stopping'): Promise<void> {
+  if (routes === 'stopping') throw new DroverError('UNAVAILABLE', 'the gateway is stopping');
   const path = (upgrade.request.url ?? '/').replace(/[?#].*$/s, '');
   for (const route of routes) {
     const parameters = route.match(path);

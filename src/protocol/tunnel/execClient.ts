@@ -45,6 +45,9 @@ export interface ConnectExecOptions {
   clock?: Clock;
 }
 
+/** A gateway that does not answer must not keep a client that wants to go. */
+const CLOSE_GRACE_MS = 1_000;
+
 /** `server` is what the CLI calls the server's URL; `task` a task or a job, of which task 0 is meant. */
 export function execUrl(server: string, task: string): string {
   const base = server.endsWith('/') ? server : `${server}/`;
@@ -59,14 +62,15 @@ export function connectExec(options: ConnectExecOptions): Promise<ExecSession> {
     maxMessageBytes: EXEC_MESSAGE_BYTES,
   };
   return connectWebSocket(connection, (socket) => {
-    watchPeer(socket, options.clock ?? systemClock);
-    const session = execSession(socket);
+    const clock = options.clock ?? systemClock;
+    watchPeer(socket, clock);
+    const session = execSession(socket, clock);
     socket.send(JSON.stringify({ type: 'start', ...options.start } satisfies ExecStart));
     return session;
   });
 }
 
-function execSession(socket: WebSocket): ExecSession {
+function execSession(socket: WebSocket, clock: Clock): ExecSession {
   const exit = Promise.withResolvers<ExecExit>();
   // Whoever reads `output` has the error already.
   exit.promise.catch(() => {});
@@ -87,7 +91,12 @@ function execSession(socket: WebSocket): ExecSession {
     endInput: () => control({ type: 'end' }),
     resize: (cols, rows) => control({ type: 'resize', cols, rows }),
     signal: (signal) => control({ type: 'signal', signal }),
-    close: () => socket.close(CLOSE_NORMAL, 'the client left'),
+    close() {
+      if (socket.readyState === WebSocket.CLOSED) return;
+      socket.close(CLOSE_NORMAL, 'the client left');
+      const timer = clock.setTimer(CLOSE_GRACE_MS, () => socket.terminate());
+      socket.once('close', () => timer.cancel());
+    },
   };
 }
 
