@@ -1,14 +1,80 @@
+# Everything a person types to work on Drover; `make help` lists it.
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+.SUFFIXES:
+
+# Where the system's Node is older than 24.15, this one is taken from the npm registry into .node/.
+# npm checks the package against the registry's digest; tools/node.sha512 pins it here as well.
 NODE_VERSION := 24.21.0
-NODE_PKG := node-$(shell uname -s | tr A-Z a-z)-$(shell uname -m | sed 's/x86_64/x64/;s/aarch64/arm64/')
-SYS_OK := $(shell node -e 'const [a,b]=process.versions.node.split(".");process.exit(a>24||(a==24&&b>=15)?0:1)' 2>/dev/null && echo yes)
-ifeq ($(SYS_OK),yes)
-NODE_DEP :=
-else
-NODE_DEP := .node/bin/node
+PLATFORM := $(shell uname -s | tr A-Z a-z)-$(shell uname -m | sed 's/x86_64/x64/;s/aarch64/arm64/')
+SYSTEM_NODE_IS_NEW := $(shell node -e 'const [a,b]=process.versions.node.split(".").map(Number);\
+process.exit(a>24||(a===24&&b>=15)?0:1)' 2>/dev/null && echo yes)
+ifneq ($(SYSTEM_NODE_IS_NEW),yes)
+NODE := .node/bin/node
 export PATH := $(CURDIR)/.node/bin:$(PATH)
 endif
+export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
+INSTALLED := node_modules/.drover-installed
+BENCH_INSTALLED := bench/node_modules/.drover-installed
+
+SEEDS ?= 100
+ARGS ?=
+
+##@ To use it
+up: setup ## Start gateway, controller and a local agent; Ctrl-C stops them
+	@trap : INT; ./drover up $(ARGS) || { code=$$?; [ $$code -eq 130 ] || exit $$code; }
+
+setup: $(INSTALLED) ## Get Node (if the system's is old) and the packages
+
+##@ To work on it
+test: setup system-packages check ## Everything that must hold: check, then every test
+	@npm run --silent test
+
+check: setup ## Types, lint, format, repository rules, unused code (no tests)
+	tsc -p .
+	oxlint .
+	oxfmt --check .
+	node tools/tidy.ts
+	knip --no-config-hints
+
+fmt: setup ## Format every file
+	oxfmt .
+
+gen: setup ## Generate src/protocol/gen from proto/
+	buf lint && buf generate
+
+sim: setup ## The simulator on SEEDS=100 seeds (SEED=n replays one)
+	node test/sim/main.ts $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(ARGS)
+
+soak: setup system-packages ## The long faults: 200 kills of the controller under load
+	SOAK=1 npm run --silent test -- --project system $(ARGS)
+
+bench-jobs: setup $(BENCH_INSTALLED) ## Measure jobs beside BullMQ, graphile-worker and pg-boss
+	@tools/system-packages.sh redis-server
+	node bench/jobs/main.ts $(ARGS)
+
+system-packages: ## Install what tests need from Debian or Ubuntu (as root; else says what)
+	@tools/system-packages.sh strace eatmydata faketime prometheus python3
+
+lock: $(NODE) ## Update package-lock.json after a change of package.json
+	NODE_USE_SYSTEM_CA=1 npm install --package-lock-only --ignore-scripts --no-audit --no-fund
+	node tools/fixlock.ts
+
+clean: ## Remove what setup and tests made (never your data folder)
+	rm -rf node_modules .node .cache coverage
+
+help: ## This list
+	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } \
+	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: up setup test check fmt gen sim soak bench-jobs system-packages lock clean help
+
 .node/bin/node:
-	rm -rf .node/tmp && mkdir -p .node/tmp .node/bin
-	npm pack --silent --prefer-offline --pack-destination .node/tmp $(NODE_PKG)@$(NODE_VERSION)
-	tar -xzf .node/tmp/*.tgz -C .node/tmp package/bin/node
-	mv .node/tmp/package/bin/node $@ && rm -rf .node/tmp && touch $@
+	@tools/get-node.sh node-$(PLATFORM)@$(NODE_VERSION)
+
+# A node_modules that is a link belongs to another checkout and is left alone.
+$(INSTALLED): package-lock.json package.json | $(NODE)
+	@[ -L node_modules ] || { tools/install-packages.sh . $(PLATFORM) && touch $@; }
+
+$(BENCH_INSTALLED): bench/package-lock.json bench/package.json | $(NODE)
+	@[ -L bench/node_modules ] || { tools/install-packages.sh bench && touch $@; }

@@ -11,6 +11,8 @@ export interface Clock {
   /** Ms since boot, suspend included. Never steps, so leases are counted on it. */
   bootMs(): number;
   setTimer(delayMs: number, run: () => void): Timer;
+  /** After the input that is already waiting was handled: what batches are made of. */
+  soon(run: () => void): void;
 }
 
 export const systemClock: Clock = {
@@ -20,6 +22,7 @@ export const systemClock: Clock = {
     const timer = setTimeout(run, delayMs);
     return { cancel: () => clearTimeout(timer) };
   },
+  soon: (run) => void setImmediate(run),
 };
 
 export function sleep(clock: Clock, delayMs: number): Promise<void> {

@@ -6,7 +6,10 @@ type Id<Name extends string> = string & { readonly [brand]: Name };
 export type JobId = Id<'job'>;
 /** `<job id>.<index>`. */
 export type TaskId = Id<'task'>;
-/** Random, so that nobody who has not been told it can report for the attempt: it fences. */
+/**
+ * `<task id>.<n>.<random>`: names its attempt, so that it can be found without an index, and ends in
+ * random, so that nobody who has not been told it can report for the attempt: it fences.
+ */
 export type AttemptUid = Id<'attempt'>;
 export type WorkerId = Id<'worker'>;
 export type TokenId = Id<'token'>;
@@ -22,6 +25,17 @@ export function jobOfTask(task: TaskId): JobId {
 
 export function indexOfTask(task: TaskId): number {
   return Number(task.slice(task.lastIndexOf('.') + 1));
+}
+
+export function attemptUid(task: TaskId, n: number, random: string): AttemptUid {
+  return `${task}.${n}.${random}` as AttemptUid;
+}
+
+/** Null when the text cannot be an attempt's uid. */
+export function parseAttemptUid(uid: string): { job: JobId; index: number; n: number } | null {
+  const match = /^([a-z0-9]+)\.(\d{1,9})\.(\d{1,9})\.[0-9a-f]+$/.exec(uid);
+  if (!match) return null;
+  return { job: match[1] as JobId, index: Number(match[2]), n: Number(match[3]) };
 }
 
 const ALPHABET = '0123456789abcdefghijklmnopqrstuvwxyz';

@@ -84,6 +84,8 @@ export const syncRequest = z.strictObject({
   /** Rises with every start of the agent on its data folder; with `seq` it orders syncs. */
   start: count,
   seq: count,
+  /** The highest epoch the agent has an answer of; 0 when it has just started. */
+  epoch: count,
   /** Every attempt on the machine, not a difference. */
   observed: z.array(observation).max(100_000),
   /** False: answer at once, do not park. */

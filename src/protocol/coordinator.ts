@@ -116,3 +116,31 @@ export interface Coordinator {
   /** Prometheus text. */
   metrics(): Promise<string>;
 }
+
+/** Every call, for those who pass them on. */
+export const COORDINATOR_CALLS = [
+  'authenticate',
+  'submit',
+  'getJob',
+  'listJobs',
+  'cancelJob',
+  'listTasks',
+  'listAttempts',
+  'listEvents',
+  'waitJob',
+  'readLogs',
+  'queue',
+  'cluster',
+  'listWorkers',
+  'setDraining',
+  'listTokens',
+  'createToken',
+  'revokeToken',
+  'join',
+  'sync',
+  'appendLogs',
+  'registerGateway',
+  'openTunnel',
+  'readiness',
+  'metrics',
+] as const satisfies readonly (keyof Coordinator)[];

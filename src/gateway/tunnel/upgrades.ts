@@ -48,20 +48,16 @@ export function attachUpgrades(
   options: { clock: Clock; log: Log; random: Random },
 ): Upgrades {
   const sockets = new Set<Duplex>();
-  let isClosing = false;
+  let handle = upgradeHandler(routes, options);
   const listener = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
-    // Until a WebSocket owns it, a client that goes away must not end the process.
-    socket.on('error', ignoreError);
-    dispatch({ request, socket, head }, isClosing ? 'stopping' : routes)
-      .catch((error: unknown) => refuse(socket, error, options))
-      .finally(() => socket.off('error', ignoreError));
+    handle(request, socket, head);
   };
   server.on('upgrade', listener);
   return {
     async close() {
-      isClosing = true;
+      handle = upgradeHandler([stoppingRoute], options);
       for (let waitedMs = 0; sockets.size > 0 && waitedMs < CLOSE_GRACE_MS;) {
         await sleep(options.clock, CLOSE_STEP_MS);
         waitedMs += CLOSE_STEP_MS;
@@ -71,10 +67,28 @@ export function attachUpgrades(
   };
 }
 
+/** Answers an upgrade by the first route that knows its path, or refuses it. */
+export function upgradeHandler(
+  routes: readonly UpgradeRoute[],
+  options: { log: Log; random: Random },
+): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
+  return (request, socket, head) => {
+    // Until a WebSocket owns it, a client that goes away must not end the process.
+    socket.on('error', ignoreError);
+    dispatch({ request, socket, head }, routes)
+      .catch((error: unknown) => refuse(socket, error, options))
+      .finally(() => socket.off('error', ignoreError));
+  };
+}
+
+const stoppingRoute: UpgradeRoute = {
+  match: () => [],
+  upgrade: () => Promise.reject(new DroverError('UNAVAILABLE', 'the gateway is stopping')),
+};
+
 function ignoreError(): void {}
 
-async function dispatch(upgrade: Upgrade, routes: UpgradeRoute[] | 'stopping'): Promise<void> {
-  if (routes === 'stopping') throw new DroverError('UNAVAILABLE', 'the gateway is stopping');
+async function dispatch(upgrade: Upgrade, routes: readonly UpgradeRoute[]): Promise<void> {
   const path = (upgrade.request.url ?? '/').replace(/[?#].*$/s, '');
   for (const route of routes) {
     const parameters = route.match(path);

@@ -15,6 +15,7 @@ function manualClock(): Clock & { advance(ms: number): void } {
   return {
     now: () => now,
     bootMs: () => now,
+    soon: (run) => void setImmediate(run),
     setTimer(delayMs, run) {
       const timer = { at: now + delayMs, run };
       timers.add(timer);

@@ -1,0 +1,157 @@
+-- The spine: one controller row, jobs, tasks, attempts, claims, workers, tokens, events.
+-- Runs on SQLite and PostgreSQL alike. A part between /*sqlite and */ is for SQLite only.
+
+CREATE TABLE controller (
+  id integer PRIMARY KEY,
+  cluster_id text NOT NULL,
+  epoch bigint NOT NULL,
+  batch bigint NOT NULL,
+  seq bigint NOT NULL
+);
+
+-- Every question about jobs names a tenant, so the key begins with it and no other index is needed.
+CREATE TABLE jobs (
+  tenant text NOT NULL,
+  id text NOT NULL,
+  cluster text NOT NULL,
+  owner text NOT NULL,
+  submitting_principal text NOT NULL,
+  kind text NOT NULL,
+  name text NOT NULL,
+  spec text NOT NULL,
+  task_count bigint NOT NULL,
+  created_at_ms bigint NOT NULL,
+  idempotency_key text,
+  body_hash text,
+  round bigint NOT NULL,
+  cancel_requested_at_ms bigint,
+  cancelled_by text,
+  ended_at_ms bigint,
+  version bigint NOT NULL,
+  end_state text,
+  end_reason text,
+  exit_code bigint,
+  started_at_ms bigint,
+  succeeded bigint,
+  failed bigint,
+  cancelled bigint,
+  unschedulable bigint,
+  PRIMARY KEY (tenant, id)
+) /*sqlite WITHOUT ROWID */;
+
+CREATE INDEX jobs_live ON jobs (id) WHERE ended_at_ms IS NULL;
+CREATE INDEX jobs_troubled ON jobs (tenant, end_state, id)
+  WHERE end_state IN ('FAILED', 'CANCELLED', 'UNSCHEDULABLE');
+CREATE INDEX jobs_keyed ON jobs (created_at_ms) WHERE idempotency_key IS NOT NULL;
+
+CREATE TABLE tasks (
+  job text NOT NULL,
+  task_index bigint NOT NULL,
+  cluster text NOT NULL,
+  tenant text NOT NULL,
+  created_at_ms bigint NOT NULL,
+  state text NOT NULL,
+  attempts bigint NOT NULL,
+  failures bigint NOT NULL,
+  interruptions bigint NOT NULL,
+  round_done bigint NOT NULL,
+  reason text NOT NULL,
+  exit_code bigint,
+  not_before_ms bigint NOT NULL,
+  started_at_ms bigint,
+  ended_at_ms bigint,
+  version bigint NOT NULL,
+  PRIMARY KEY (job, task_index)
+) /*sqlite WITHOUT ROWID */;
+
+-- Tasks this cluster runs itself; a job handed to a peer keeps its rows, but not its work.
+CREATE VIEW local_tasks AS SELECT * FROM tasks WHERE cluster = 'local';
+
+CREATE TABLE attempts (
+  job text NOT NULL,
+  task_index bigint NOT NULL,
+  n bigint NOT NULL,
+  uid text NOT NULL,
+  tenant text NOT NULL,
+  round bigint NOT NULL,
+  worker text NOT NULL,
+  assigned_at_ms bigint NOT NULL,
+  state text NOT NULL,
+  stop_cause text,
+  cause text,
+  exit_code bigint,
+  signal text,
+  message text NOT NULL,
+  started_at_ms bigint,
+  ended_at_ms bigint,
+  stdout_bytes bigint,
+  stderr_bytes bigint,
+  version bigint NOT NULL,
+  PRIMARY KEY (job, task_index, n)
+) /*sqlite WITHOUT ROWID */;
+
+CREATE TABLE claims (
+  owner text PRIMARY KEY,
+  worker text NOT NULL,
+  cpu_millis bigint NOT NULL,
+  memory_bytes bigint NOT NULL,
+  devices text NOT NULL,
+  share bigint NOT NULL,
+  ports text NOT NULL,
+  state text NOT NULL
+) /*sqlite WITHOUT ROWID */;
+
+CREATE TABLE workers (
+  id text PRIMARY KEY,
+  name text NOT NULL,
+  pool text NOT NULL,
+  machine text NOT NULL,
+  boot_id text NOT NULL,
+  address text NOT NULL,
+  network text NOT NULL,
+  resources text NOT NULL,
+  attributes text NOT NULL,
+  agent_version text NOT NULL,
+  state text NOT NULL,
+  draining bigint NOT NULL,
+  token_hash text NOT NULL,
+  join_token text NOT NULL,
+  joined_at_ms bigint NOT NULL,
+  ended_at_ms bigint,
+  version bigint NOT NULL
+) /*sqlite WITHOUT ROWID */;
+
+CREATE INDEX workers_live ON workers (id) WHERE ended_at_ms IS NULL;
+
+CREATE TABLE tokens (
+  id text PRIMARY KEY,
+  kind text NOT NULL,
+  name text NOT NULL,
+  tenant text NOT NULL,
+  user_name text NOT NULL,
+  scopes text NOT NULL,
+  hash text NOT NULL,
+  pool text NOT NULL,
+  max_live_workers bigint NOT NULL,
+  created_at_ms bigint NOT NULL,
+  expires_at_ms bigint,
+  revoked_at_ms bigint
+) /*sqlite WITHOUT ROWID */;
+
+-- In commit order on both databases; also the changelog that peers will read, tombstones included.
+CREATE TABLE events (
+  epoch bigint NOT NULL,
+  seq bigint NOT NULL,
+  at_ms bigint NOT NULL,
+  kind text NOT NULL,
+  tenant text NOT NULL,
+  job text,
+  task text,
+  attempt text,
+  worker text,
+  data text NOT NULL,
+  tombstone bigint NOT NULL DEFAULT 0,
+  PRIMARY KEY (epoch, seq)
+) /*sqlite WITHOUT ROWID */;
+
+CREATE INDEX events_of_job ON events (job, epoch, seq) WHERE job IS NOT NULL;

@@ -1,0 +1,237 @@
+/**
+ * The agent: says what it sees, does what it is told, and ends its attempts when nobody has answered for
+ * too long. All effects are passed in, so the simulator runs this very code.
+ */
+import type { Clock, Timer } from '../lib/clock.ts';
+import { DroverError } from '../lib/errors.ts';
+import type { Log } from '../lib/log.ts';
+import type { Random } from '../lib/random.ts';
+import type {
+  JoinReply,
+  JoinRequest,
+  SyncReply,
+  SyncRequest,
+  Timers,
+  TunnelOrder,
+} from '../protocol/agent.ts';
+import type { Runtime } from './runtimes/contract.ts';
+
+export interface AgentTransport {
+  join(joinToken: string, request: JoinRequest): Promise<JoinReply>;
+  sync(workerToken: string, request: SyncRequest): Promise<SyncReply>;
+}
+
+/** Kept on disk, so that a restarted agent is the same worker. */
+export interface Identity {
+  worker: string;
+  token: string;
+  clusterId: string;
+  /** How often an agent has started on this identity: orders its syncs after all earlier ones. */
+  starts: number;
+}
+
+export interface IdentityFile {
+  load(): Identity | null;
+  /** On disk when it returns. */
+  save(identity: Identity): void;
+}
+
+export interface AgentOptions {
+  transport: AgentTransport;
+  runtime: Runtime;
+  identityFile: IdentityFile;
+  registration: JoinRequest;
+  /** Null: the identity on disk is all there is. */
+  joinToken: string | null;
+  clock: Clock;
+  random: Random;
+  log: Log;
+  onTunnel: (order: TunnelOrder) => void;
+  /** Attempts have begun, ended or changed: for the spool. */
+  onChange?: () => void;
+  /** Called once when the worker is registered, or cannot ever be. */
+  onJoined?: (worker: string) => void;
+  onRefused?: (error: DroverError) => void;
+}
+
+export interface Agent {
+  /** Tells whether the controller has been heard of lately, for people. */
+  status(): { worker: string | null; lastContactBootMs: number | null; attempts: number };
+  close(): Promise<void>;
+}
+
+const FIRST_RETRY_MS = 200;
+const LONGEST_RETRY_MS = 5000;
+/** The agent looks this often whether a lease of its own has run out. */
+const LEASE_CHECK_MS = 1000;
+
+export function startAgent(options: AgentOptions): Agent {
+  const { transport, runtime, clock, random, log } = options;
+  let identity: Identity | null = null;
+  let closed = false;
+  let seq = 0;
+  let failures = 0;
+  let timer: Timer | null = null;
+  let leaseTimer: Timer | null = null;
+  let seen = { epoch: 0, generation: 0 };
+  let contactBootMs: number | null = null;
+  let timers: Timers | null = null;
+  /** The newest sync that is under way; an older one's reply still counts if it is newer by generation. */
+  let newest = 0;
+  let sendSoon = false;
+
+  const saved = options.identityFile.load();
+  if (saved) {
+    identity = { ...saved, starts: saved.starts + 1 };
+    options.identityFile.save(identity);
+    options.onJoined?.(identity.worker);
+  }
+  runtime.onChange(() => changed());
+  leaseTimer = clock.setTimer(LEASE_CHECK_MS, checkLeases);
+  clock.soon(() => void cycle());
+
+  /** One exchange, and then the next. A newer one may overtake this one while it is parked. */
+  async function cycle(): Promise<void> {
+    if (closed) return;
+    const mine = ++newest;
+    try {
+      if (!identity) await join();
+      else await exchange(identity);
+      failures = 0;
+      if (mine === newest) next(0);
+    } catch (error) {
+      if (mine === newest) failed(error);
+    }
+  }
+
+  function next(delayMs: number): void {
+    if (closed) return;
+    timer?.cancel();
+    timer = null;
+    if (delayMs > 0) timer = clock.setTimer(delayMs, () => void cycle());
+    else if (!sendSoon) {
+      sendSoon = true;
+      clock.soon(() => {
+        sendSoon = false;
+        void cycle();
+      });
+    }
+  }
+
+  /** Something to report: a parked sync is overtaken; one that waits to retry goes on waiting. */
+  function changed(): void {
+    options.onChange?.();
+    if (identity && failures === 0) next(0);
+  }
+
+  async function join(): Promise<void> {
+    if (options.joinToken === null) {
+      throw new DroverError('UNAUTHENTICATED', 'this agent has no worker token and no join token', {
+        hint: 'start it with: drover agent --join URL TOKEN',
+      });
+    }
+    const reply = await transport.join(options.joinToken, options.registration);
+    if (closed) return;
+    identity = { worker: reply.worker, token: reply.token, clusterId: reply.clusterId, starts: 1 };
+    options.identityFile.save(identity);
+    timers = reply.timers;
+    options.onJoined?.(reply.worker);
+  }
+
+  async function exchange(as: Identity): Promise<void> {
+    const sentBootMs = clock.bootMs();
+    const reply = await transport.sync(as.token, {
+      worker: as.worker,
+      bootId: options.registration.bootId,
+      start: as.starts,
+      seq: ++seq,
+      epoch: seen.epoch,
+      observed: runtime.list().map((attempt) => attempt.observation),
+      wait: true,
+    });
+    if (closed || identity !== as) return;
+    if (reply.clusterId !== as.clusterId) {
+      log.error({ cluster: reply.clusterId, mine: as.clusterId }, 'another cluster answered');
+      return;
+    }
+    const older =
+      reply.epoch < seen.epoch ||
+      (reply.epoch === seen.epoch && reply.generation <= seen.generation);
+    if (older) return;
+    seen = { epoch: reply.epoch, generation: reply.generation };
+    contactBootMs = sentBootMs;
+    timers = reply.timers;
+    follow(reply, sentBootMs);
+  }
+
+  function follow(reply: SyncReply, sentBootMs: number): void {
+    const marginMs = reply.timers.killMarginMs;
+    // A reply that lay unread (the agent was stopped, the machine slept) may be older than the lease it
+    // gives: the task may run elsewhere by now.
+    const ageMs = clock.bootMs() - sentBootMs;
+    for (const order of reply.desired) {
+      if (ageMs < order.attemptLeaseMs - marginMs - order.graceMs) runtime.start(order);
+    }
+    for (const order of reply.stop) runtime.stop(order);
+    for (const uid of reply.acknowledged) runtime.forget(uid);
+    const live = runtime.list().filter((one) => one.observation.state !== 'ENDED');
+    if (live.length > 0) {
+      runtime.renewLease(
+        live.map(({ observation, attemptLeaseMs }) => ({
+          uid: observation.uid,
+          killAtBootMs: sentBootMs + attemptLeaseMs - marginMs,
+        })),
+      );
+    }
+    for (const order of reply.tunnels) options.onTunnel(order);
+    if (reply.desired.length > 0) options.onChange?.();
+  }
+
+  /** Asks nicely one grace before the watchdog would not: nobody has answered for too long. */
+  function checkLeases(): void {
+    if (closed) return;
+    leaseTimer = clock.setTimer(LEASE_CHECK_MS, checkLeases);
+    if (contactBootMs === null || timers === null) return;
+    const silentMs = clock.bootMs() - contactBootMs;
+    for (const { observation, attemptLeaseMs, graceMs } of runtime.list()) {
+      if (observation.state === 'ENDED' || observation.state === 'STOPPING') continue;
+      if (silentMs < attemptLeaseMs - timers.killMarginMs - graceMs) continue;
+      log.warn({ attempt: observation.uid, silentMs }, 'no contact for too long: stopping');
+      runtime.stop({ uid: observation.uid, cause: 'lost', graceMs });
+    }
+  }
+
+  function failed(error: unknown): void {
+    if (closed) return;
+    const code = error instanceof DroverError ? error.code : null;
+    if (code === 'STALE') {
+      next(0);
+      return;
+    }
+    failures++;
+    if (code === 'UNAUTHENTICATED' && error instanceof DroverError) {
+      // The worker was lost, revoked or superseded: what runs here is stopped by the next one's sync.
+      if (options.joinToken === null || !identity) options.onRefused?.(error);
+      identity = null;
+    }
+    const longest = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures - 1, 10));
+    const delayMs = Math.ceil(longest * (0.5 + random.next() / 2));
+    const problem = error instanceof Error ? error.message : String(error);
+    log.warn({ worker: identity?.worker, delayMs, problem }, 'no sync; trying again');
+    next(delayMs);
+  }
+
+  return {
+    status: () => ({
+      worker: identity?.worker ?? null,
+      lastContactBootMs: contactBootMs,
+      attempts: runtime.list().length,
+    }),
+    async close() {
+      closed = true;
+      timer?.cancel();
+      leaseTimer?.cancel();
+      await runtime.close();
+    },
+  };
+}

@@ -1,0 +1,320 @@
+/** The process runtime: attempts as plain processes of this machine, which outlive the agent. */
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Timer } from '../../lib/clock.ts';
+import { DroverError } from '../../lib/errors.ts';
+import { systemRandom } from '../../lib/random.ts';
+import type { AttemptOrder, StopOrder } from '../../protocol/agent.ts';
+import { bootId as readBootId } from '../devices/machine.ts';
+import { advance, end, newAttempt, writeStop, type Attempt, type Machine } from './advance.ts';
+import { detectCgroups, type LimitKind } from './cgroups.ts';
+import { claimFolder, findTool } from './claim.ts';
+import type { LocalAttempt } from './contract.ts';
+import * as files from './folder.ts';
+import type { ExecContext, ProcessRuntime, ProcessRuntimeOptions } from './processRuntime.ts';
+import { RecentUids } from './recentUids.ts';
+import { createShims, SHIM_SCRIPT, type Shim, type Shims } from './shim.ts';
+import { findFault, prepareLaunch, taskEnvironment, type Task } from './task.ts';
+import { openWake, type Wake } from './wake.ts';
+import { ensureWatchdog, WATCHDOG_SCRIPT } from './watchdog.ts';
+
+/** How many processes and threads one attempt may have: far above real use, far below the machine's. */
+const PIDS_LIMIT = 16_384;
+/** Lease of an attempt whose order names none, and what is kept back of it: the protocol's defaults. */
+const ATTEMPT_LEASE_MS = 300_000;
+const KILL_MARGIN_MS = 15_000;
+/** A lease is written anew once it moved this far: syncs come far more often than that. */
+const LEASE_STEP_MS = 1000;
+/** How often to see that the watchdog lives. */
+const WATCHDOG_LOOK_MS = 2000;
+/** The next shim is started this long after one was taken, so as not to compete with the new task. */
+const REFILL_DELAY_MS = 20;
+export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRuntime {
+  return new Processes(options);
+}
+
+class Processes implements ProcessRuntime {
+  readonly limits: LimitKind;
+  readonly #options: ProcessRuntimeOptions;
+  readonly #machine: Machine;
+  readonly #attempts = new Map<string, Attempt>();
+  readonly #forgotten = new RecentUids();
+  readonly #tools: { setsid: string; mv: string };
+  readonly #shims: Shims;
+  readonly #wake: Wake;
+  /** By uid, and two of our own, which no uid can be. */
+  readonly #timers = new Map<string, Timer>();
+  #listeners: (() => void)[] = [];
+  #changePending = false;
+  #closed = false;
+
+  constructor(options: ProcessRuntimeOptions) {
+    this.#options = { ...options, dataDir: resolve(options.dataDir) };
+    const { clock, log } = options;
+    const folder = files.openDataFolder(this.#options.dataDir);
+    const bootId = readBootId();
+    claimFolder(folder);
+    files.replaceFile(folder.shim, SHIM_SCRIPT);
+    files.replaceFile(folder.watchdog, WATCHDOG_SCRIPT);
+    this.#tools = { setsid: findTool('setsid'), mv: findTool('mv') };
+    const cgroups = options.cgroups === 'off' ? undefined : detectCgroups();
+    this.limits = cgroups?.kind ?? 'rlimit';
+    this.#machine = { folder, bootId, clock, cgroups, log };
+    this.#watch();
+    this.#wake = openWake(folder.wake, (uid) => this.#look(uid));
+    const random = options.random ?? systemRandom;
+    const mv = this.#tools.mv;
+    this.#shims = createShims({ folder, bootId, mv, cgroups, random, log });
+    for (const uid of files.listAttempts(folder)) this.#adopt(uid);
+    this.#shims.refill();
+  }
+
+  list(): LocalAttempt[] {
+    return [...this.#attempts.values()].map(({ observation, attemptLeaseMs, graceMs }) => ({
+      observation,
+      attemptLeaseMs,
+      graceMs,
+    }));
+  }
+
+  start(order: AttemptOrder): void {
+    const { uid } = order;
+    if (this.#attempts.has(uid) || this.#forgotten.has(uid)) return;
+    const attempt = this.#add(uid, order);
+    const task = this.#task(attempt, order);
+    try {
+      const fault = findFault(order, task);
+      if (fault) this.#endUnstarted(attempt, fault.message, fault.exitCode, false);
+      else this.#launch(attempt, order, task);
+    } catch (error) {
+      const message = `the machine could not start it: ${(error as Error).message}`;
+      this.#endUnstarted(attempt, message, null, true);
+    }
+    this.#changed();
+  }
+
+  stop(order: StopOrder): void {
+    if (this.#forgotten.has(order.uid)) return;
+    const killAtBootMs = this.#machine.clock.bootMs() + order.graceMs;
+    let attempt = this.#attempts.get(order.uid);
+    if (!attempt) {
+      attempt = this.#add(order.uid, undefined);
+      attempt.graceMs = order.graceMs;
+      this.#endUnstarted(attempt, 'stopped before it was started', null, false);
+      this.#changed();
+      return;
+    }
+    if (attempt.observation.state === 'ENDED') return;
+    const earlier = attempt.stop;
+    if (earlier && earlier.killAtBootMs <= killAtBootMs) return;
+    // Asked again: the first cause stays, the grace can only shrink.
+    attempt.stop = earlier
+      ? { ...earlier, killAtBootMs }
+      : { cause: order.cause, killAtBootMs, signalled: false };
+    writeStop(this.#machine, attempt, attempt.stop);
+    this.#look(order.uid);
+  }
+
+  forget(uid: string): void {
+    const attempt = this.#attempts.get(uid);
+    // An attempt that still runs cannot be forgotten: nobody would end it.
+    if (attempt?.observation.state !== 'ENDED') return;
+    this.#attempts.delete(uid);
+    this.#forgotten.add(uid);
+    this.#schedule(uid, undefined);
+    try {
+      files.replaceFile(join(attempt.directory, 'forgotten'), '');
+    } catch (error) {
+      this.#machine.log.error({ attempt: uid, error }, 'cannot mark as forgotten');
+    }
+    this.#removeFiles(attempt);
+  }
+
+  renewLease(deadlines: { uid: string; killAtBootMs: number }[]): void {
+    for (const { uid, killAtBootMs } of deadlines) {
+      const attempt = this.#attempts.get(uid);
+      if (!attempt || attempt.observation.state === 'ENDED') continue;
+      const movedMs = killAtBootMs - attempt.writtenLeaseBootMs;
+      if (movedMs >= 0 && movedMs < LEASE_STEP_MS) continue;
+      try {
+        files.writeLease(this.#machine.folder, uid, killAtBootMs);
+        attempt.writtenLeaseBootMs = killAtBootMs;
+      } catch (error) {
+        this.#machine.log.error({ attempt: uid, error }, 'the lease could not be renewed');
+      }
+    }
+  }
+
+  onChange(changed: () => void): void {
+    this.#listeners.push(changed);
+  }
+
+  outputFiles(uid: string): { stdout: string; stderr: string } {
+    const directory = this.#directory(uid);
+    return { stdout: join(directory, 'stdout'), stderr: join(directory, 'stderr') };
+  }
+
+  execContext(uid: string): ExecContext | undefined {
+    const attempt = this.#attempts.get(uid);
+    if (attempt?.observation.state !== 'RUNNING') return undefined;
+    const order = files.readOrder(attempt.directory);
+    if (!order) return undefined;
+    const { env, workdir: cwd } = this.#task(attempt, order);
+    if (attempt.cgroups.length === 0) return { cwd, env };
+    const joinCgroup = (pid: number): void => {
+      for (const path of attempt.cgroups) writeFileSync(join(path, 'cgroup.procs'), String(pid));
+    };
+    return { cwd, env, joinCgroup };
+  }
+
+  /** Attempts go on; the watchdog stays as long as one does. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#listeners = [];
+    for (const timer of this.#timers.values()) timer.cancel();
+    this.#timers.clear();
+    this.#wake.close();
+    await this.#shims.close();
+    rmSync(this.#machine.folder.agentPid, { force: true });
+  }
+
+  #launch(attempt: Attempt, order: AttemptOrder, task: Task): void {
+    const { pidsLimit = PIDS_LIMIT, killMarginMs = KILL_MARGIN_MS } = this.#options;
+    const shim = this.#shims.take();
+    try {
+      // Before the process exists, so that a crash right after the start is covered.
+      const leaseMs = Math.max(0, attempt.attemptLeaseMs - killMarginMs);
+      attempt.writtenLeaseBootMs = this.#machine.clock.bootMs() + leaseMs;
+      files.writeLease(this.#machine.folder, order.uid, attempt.writtenLeaseBootMs);
+      prepareLaunch(this.#machine.cgroups, shim, order, task, {
+        pids: pidsLimit,
+        setsid: this.#tools.setsid,
+      });
+      renameSync(shim.directory, attempt.directory);
+    } catch (error) {
+      this.#shims.discard(shim);
+      throw error;
+    }
+    this.#follow(attempt, shim);
+    shim.go(order.uid);
+    this.#timer(':refill', REFILL_DELAY_MS, () => this.#shims.refill());
+  }
+
+  #follow(attempt: Attempt, shim: Shim): void {
+    attempt.cgroups = shim.cgroups;
+    attempt.child = shim.child;
+    shim.child.once('exit', () => this.#look(attempt.uid));
+  }
+
+  #task(attempt: Attempt, order: AttemptOrder): Task {
+    return {
+      env: taskEnvironment(order, this.#options.machineHasGpus ?? false),
+      workdir: resolve(attempt.directory, 'work', order.workdir),
+    };
+  }
+
+  #adopt(uid: string): void {
+    const directory = this.#directory(uid);
+    const record = files.readEnd(directory);
+    const attempt = this.#add(uid, files.readOrder(directory));
+    attempt.cgroups = files.readCgroupDirectories(directory);
+    attempt.stop = files.readStop(directory);
+    if (record) {
+      attempt.observation = record.observation;
+      attempt.attemptLeaseMs = record.attemptLeaseMs;
+      attempt.graceMs = record.graceMs;
+      files.removeLease(this.#machine.folder, uid);
+    }
+    if (files.readIfThere(join(directory, 'forgotten')) !== undefined) {
+      this.#attempts.delete(uid);
+      this.#forgotten.add(uid);
+      this.#removeFiles(attempt);
+      return;
+    }
+    this.#look(uid);
+  }
+
+  #add(uid: string, order: AttemptOrder | undefined): Attempt {
+    const directory = this.#directory(uid);
+    const attempt = newAttempt(uid, directory, order);
+    if (attempt.attemptLeaseMs === 0) attempt.attemptLeaseMs = ATTEMPT_LEASE_MS;
+    this.#attempts.set(uid, attempt);
+    return attempt;
+  }
+
+  #endUnstarted(
+    attempt: Attempt,
+    message: string,
+    exitCode: number | null,
+    hostFault: boolean,
+  ): void {
+    try {
+      mkdirSync(attempt.directory, { recursive: true, mode: 0o700 });
+    } catch (error) {
+      this.#machine.log.error({ attempt: attempt.uid, error }, 'cannot keep a failed start');
+    }
+    const signal = null;
+    end(this.#machine, attempt, { cause: 'never-started', exitCode, signal, message, hostFault });
+  }
+
+  #removeFiles(attempt: Attempt): void {
+    const remove = async (): Promise<void> => {
+      await this.#options.beforeForget?.(attempt.uid);
+      this.#machine.cgroups?.remove(attempt.cgroups);
+      rmSync(attempt.directory, { recursive: true, force: true });
+    };
+    remove().catch((error: unknown) =>
+      this.#machine.log.error({ attempt: attempt.uid, error }, 'files of an attempt are kept'),
+    );
+  }
+
+  #look(uid: string): void {
+    const attempt = this.#attempts.get(uid);
+    if (!attempt || this.#closed) return;
+    const before = attempt.observation.state;
+    let nextMs: number | undefined;
+    try {
+      nextMs = advance(this.#machine, attempt);
+    } catch (error) {
+      this.#machine.log.error({ attempt: uid, error }, 'an attempt could not be looked after');
+      nextMs = WATCHDOG_LOOK_MS;
+    }
+    this.#schedule(uid, nextMs);
+    if (attempt.observation.state !== before) this.#changed();
+  }
+
+  #schedule(uid: string, delayMs: number | undefined): void {
+    if (delayMs === undefined) {
+      this.#timers.get(uid)?.cancel();
+      this.#timers.delete(uid);
+    } else this.#timer(uid, delayMs, () => this.#look(uid));
+  }
+
+  #timer(name: string, delayMs: number, run: () => void): void {
+    this.#timers.get(name)?.cancel();
+    this.#timers.set(name, this.#machine.clock.setTimer(delayMs, run));
+  }
+
+  #watch(): void {
+    const { folder, bootId, log } = this.#machine;
+    ensureWatchdog(folder, this.#options.dataDir, bootId, log);
+    this.#timer(':watchdog', WATCHDOG_LOOK_MS, () => this.#watch());
+  }
+
+  /** Told after the caller is done: a change may come from inside `start` or `stop`. */
+  #changed(): void {
+    if (this.#changePending) return;
+    this.#changePending = true;
+    queueMicrotask(() => {
+      this.#changePending = false;
+      for (const changed of this.#listeners) changed();
+    });
+  }
+
+  #directory(uid: string): string {
+    if (!files.isSafeUid(uid)) {
+      throw new DroverError('INVALID_ARGUMENT', `not an attempt's uid: ${JSON.stringify(uid)}`);
+    }
+    return join(this.#machine.folder.attempts, uid);
+  }
+}

@@ -1,0 +1,38 @@
+/** What the process runtime can do beyond the contract, and what it is given. */
+import type { Clock } from '../../lib/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import type { Random } from '../../lib/random.ts';
+import type { LimitKind } from './cgroups.ts';
+import type { Runtime } from './contract.ts';
+
+export interface ProcessRuntimeOptions {
+  dataDir: string;
+  clock: Clock;
+  log: Log;
+  random?: Random;
+  /** `off`: rlimits even where cgroups could be made. */
+  cgroups?: 'auto' | 'off';
+  /** Then tasks without a GPU see none, by an empty CUDA_VISIBLE_DEVICES. */
+  machineHasGpus?: boolean;
+  pidsLimit?: number;
+  killMarginMs?: number;
+  /**
+   * Awaited between `forget` and the removal of the files: the log spool resolves it when everything is
+   * uploaded. Asked again after a restart. A rejection keeps the files until the next start.
+   */
+  beforeForget?: (uid: string) => Promise<void>;
+}
+
+export interface ExecContext {
+  cwd: string;
+  env: Record<string, string>;
+  /** Puts a process under the attempt's limits; it is then ended with the attempt. */
+  joinCgroup?: (pid: number) => void;
+}
+
+export interface ProcessRuntime extends Runtime {
+  readonly limits: LimitKind;
+  outputFiles(uid: string): { stdout: string; stderr: string };
+  /** Undefined unless the attempt is running. */
+  execContext(uid: string): ExecContext | undefined;
+}

@@ -1,0 +1,151 @@
+/** One attempt's output files as the spool sees them: how far they are sent, when to look again. */
+import { close, fstatSync, open, read, watch, type FSWatcher } from 'node:fs';
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import type { SpoolAttempt } from '../spool.ts';
+
+const openFile = promisify(open);
+const closeFile = promisify(close);
+const NEWLINE = 0x0a;
+
+/** Reads one output file forwards. */
+export class SpoolStream {
+  readonly name: 'stdout' | 'stderr';
+  readonly path: string;
+  /** Everything below is on the controller's disk. */
+  acked = 0;
+  /** Where the next read starts: `acked` plus what is on its way. */
+  readAt = 0;
+  /** The controller did not take the last bytes: leave it alone until then. */
+  pausedUntilMs = 0;
+  #fd: number | undefined;
+
+  constructor(name: 'stdout' | 'stderr', path: string) {
+    this.name = name;
+    this.path = path;
+  }
+
+  /** Bytes read into `target`; 0 at the end, and while the file does not exist. */
+  async read(target: Buffer): Promise<number> {
+    try {
+      this.#fd ??= await openFile(this.path, 'r');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0;
+      throw error;
+    }
+    const fd = this.#fd;
+    // Tens of times a second: asking for the size costs a tenth of a read by the thread pool.
+    if (fstatSync(fd).size <= this.readAt) return 0;
+    return new Promise((resolve, reject) => {
+      read(fd, target, 0, target.length, this.readAt, (error, count) => {
+        if (error) reject(error);
+        else resolve(count);
+      });
+    });
+  }
+
+  async close(): Promise<void> {
+    const fd = this.#fd;
+    this.#fd = undefined;
+    if (fd !== undefined) await closeFile(fd);
+  }
+}
+
+/**
+ * growing: looked at with every flush, its files open. watched: nothing came for a while; the
+ * kernel tells when that changes, and it costs neither time nor open files. drained: all is sent.
+ */
+export type SpoolPhase = 'growing' | 'watched' | 'drained';
+
+export class SpooledAttempt {
+  readonly uid: string;
+  readonly streams: readonly [SpoolStream, SpoolStream];
+  ended: boolean;
+  phase: SpoolPhase = 'growing';
+  grewAtMs: number;
+  /** When to look at it next although nobody said that it grew. */
+  dueAtMs = 0;
+  /** Its share of the rate is used up until then. */
+  allowedAtMs = 0;
+  readonly #offsetsPath: string;
+  #watchers: FSWatcher[] = [];
+  #remembered = '';
+
+  constructor(found: SpoolAttempt, nowMs: number) {
+    this.uid = found.uid;
+    this.ended = found.ended;
+    this.streams = [
+      new SpoolStream('stdout', found.stdoutPath),
+      new SpoolStream('stderr', found.stderrPath),
+    ];
+    this.#offsetsPath = found.offsetsPath;
+    this.grewAtMs = nowMs;
+  }
+
+  /** Offsets that cannot be read only mean that output is sent once more. */
+  async recall(): Promise<void> {
+    const [stdout, stderr] = this.streams;
+    try {
+      const text = await readFile(this.#offsetsPath, 'utf8');
+      const [first, second] = text.split(' ').map(Number);
+      if (Number.isSafeInteger(first)) stdout.acked = stdout.readAt = first ?? 0;
+      if (Number.isSafeInteger(second)) stderr.acked = stderr.readAt = second ?? 0;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    }
+  }
+
+  async remember(): Promise<void> {
+    const text = this.streams.map((stream) => stream.acked).join(' ');
+    if (text === this.#remembered) return;
+    this.#remembered = text;
+    await writeFile(`${this.#offsetsPath}.tmp`, text);
+    await rename(`${this.#offsetsPath}.tmp`, this.#offsetsPath);
+  }
+
+  /** False where the kernel cannot tell that it grew: no file yet, or too many watches. */
+  get isWatched(): boolean {
+    return this.#watchers.length > 0;
+  }
+
+  async watchFiles(grew: () => void): Promise<void> {
+    this.phase = 'watched';
+    await this.closeFiles();
+    try {
+      for (const { path } of this.streams) {
+        const watcher = watch(path, { persistent: false }, grew);
+        watcher.on('error', grew);
+        this.#watchers.push(watcher);
+      }
+    } catch {
+      // Being told is a convenience: without it the files are looked at more often.
+      this.unwatchFiles();
+    }
+  }
+
+  unwatchFiles(): void {
+    for (const watcher of this.#watchers.splice(0)) watcher.close();
+  }
+
+  async closeFiles(): Promise<void> {
+    for (const stream of this.streams) await stream.close();
+  }
+}
+
+/**
+ * How much of what was read to send: whole lines where there are any, else whole characters. The
+ * rest goes with the next flush; of an ended attempt everything goes.
+ */
+export function sendableLength(bytes: Buffer, isEnd: boolean): number {
+  if (isEnd) return bytes.length;
+  const newline = bytes.lastIndexOf(NEWLINE);
+  if (newline !== -1) return newline + 1;
+  const lowest = Math.max(0, bytes.length - 3);
+  for (let at = bytes.length - 1; at >= lowest; at--) {
+    const byte = bytes[at] ?? 0;
+    if ((byte & 0xc0) === 0x80) continue;
+    const wanted = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    return bytes.length - at < wanted ? at : bytes.length;
+  }
+  return bytes.length;
+}

@@ -1,0 +1,60 @@
+/** How an agent reaches its cluster: JSON over HTTP on kept-alive connections, always dialled by it. */
+import { Agent as Connections, request } from 'undici';
+import { DroverError, ERRORS, type ErrorCode } from '../lib/errors.ts';
+import { AGENT_PATHS, type JoinReply, type LogAck, type SyncReply } from '../protocol/agent.ts';
+import type { AgentTransport } from './agent.ts';
+
+export interface HttpTransport extends AgentTransport {
+  sendLogs(workerToken: string, body: Uint8Array): Promise<LogAck[]>;
+  close(): Promise<void>;
+}
+
+/** Longer than the controller holds a call, so that only a dead connection runs into it. */
+const CALL_TIMEOUT_MS = 30_000;
+const CONNECT_TIMEOUT_MS = 5000;
+/** A parked sync, the one that overtakes it, and logs. */
+const CONNECTIONS = 4;
+
+export function httpTransport(url: string): HttpTransport {
+  const dispatcher = new Connections({
+    connections: CONNECTIONS,
+    connect: { timeout: CONNECT_TIMEOUT_MS },
+    headersTimeout: CALL_TIMEOUT_MS,
+    bodyTimeout: CALL_TIMEOUT_MS,
+  });
+
+  async function call(path: string, token: string, type: string, body: string | Uint8Array) {
+    const response = await request(new URL(path, url), {
+      method: 'POST',
+      dispatcher,
+      headers: { authorization: `Bearer ${token}`, 'content-type': type },
+      body,
+    });
+    const text = await response.body.text();
+    if (response.statusCode === 200) return JSON.parse(text) as unknown;
+    throw problemOf(response.statusCode, text);
+  }
+
+  const json = 'application/json';
+  return {
+    join: async (token, body) =>
+      (await call(AGENT_PATHS.join, token, json, JSON.stringify(body))) as JoinReply,
+    sync: async (token, body) =>
+      (await call(AGENT_PATHS.sync, token, json, JSON.stringify(body))) as SyncReply,
+    sendLogs: async (token, body) =>
+      (await call(AGENT_PATHS.logs, token, 'application/octet-stream', body)) as LogAck[],
+    close: () => dispatcher.destroy(),
+  };
+}
+
+function problemOf(status: number, text: string): Error {
+  try {
+    const { code, detail, hint } = JSON.parse(text) as Record<string, string>;
+    if (code && code in ERRORS) {
+      return new DroverError(code as ErrorCode, detail ?? '', hint === undefined ? {} : { hint });
+    }
+  } catch {
+    // Not ours: a proxy in between answered. Its status says enough.
+  }
+  return new Error(`the server answered ${status}: ${text.slice(0, 200)}`);
+}

@@ -1,0 +1,153 @@
+/** drover agent: this machine as a worker of a cluster. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { hostname, networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import { startAgent } from '../agent/agent.ts';
+import { detectResources } from '../agent/devices/detect.ts';
+import { bootId, machineId } from '../agent/devices/machine.ts';
+import { parseResources } from '../agent/devices/parse.ts';
+import { identityFile } from '../agent/identity.ts';
+import { createProcessRuntime } from '../agent/runtimes/process.ts';
+import { createSpool } from '../agent/spool.ts';
+import { spoolSource } from '../agent/outputs.ts';
+import { createExecHandler } from '../agent/tunnel/exec.ts';
+import { createTunnelDialer } from '../agent/tunnel/dialer.ts';
+import { httpTransport } from '../agent/transport.ts';
+import { systemClock } from '../lib/clock.ts';
+import { DroverError } from '../lib/errors.ts';
+import { createLog, type Log } from '../lib/log.ts';
+import { systemRandom } from '../lib/random.ts';
+import type { Settings } from '../model/settings.ts';
+import { AGENT_VERSION, type JoinRequest } from '../protocol/agent.ts';
+import type { RoleArguments } from './roles.ts';
+import { shutdownOnSignals, tellReady } from './shutdown.ts';
+
+const clock = systemClock;
+const random = systemRandom;
+
+export async function runAgent({ settings, flags, positionals }: RoleArguments): Promise<number> {
+  const shutdown = shutdownOnSignals();
+  const log = createLog('agent', settings.logs.level);
+  const { dataDir } = settings.agent;
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const url = clusterUrl(dataDir, flags['join']);
+  const resources = await resourcesOf(settings, log);
+  const transport = httpTransport(url);
+  shutdown.add(() => transport.close());
+  const identity = identityFile(join(dataDir, 'worker.json'));
+  const runtime = createProcessRuntime({
+    dataDir,
+    clock,
+    log,
+    random,
+    machineHasGpus: resources.devices.some((device) => device.kind === 'gpu'),
+    beforeForget: (uid) => outputs.keepUntil(uid, () => spool.whenDrained(uid)),
+  });
+  const outputs = spoolSource(runtime);
+  const spool = createSpool({
+    source: outputs,
+    send: (body) => transport.sendLogs(identity.load()?.token ?? '', body),
+    clock,
+    log,
+    random,
+  });
+  shutdown.add(() => spool.close());
+  const tunnels = createTunnelDialer({
+    kinds: {
+      exec: createExecHandler({ execContext: (uid) => runtime.execContext(uid), clock, log }),
+    },
+    clock,
+    random,
+    log,
+  });
+  shutdown.add(() => tunnels.close());
+  const agent = startAgent({
+    transport,
+    runtime,
+    identityFile: identity,
+    registration: registration(settings, resources, runtime.limits),
+    joinToken: joinToken(positionals),
+    clock,
+    random,
+    log,
+    onChange: () => spool.changed(),
+    onTunnel: (order) => tunnels.dial(order),
+    onJoined: (worker) => {
+      rememberUrl(dataDir, url);
+      log.info({ worker, url }, 'this machine is a worker');
+      tellReady({ worker });
+    },
+    onRefused: (error) => {
+      process.stderr.write(`error ${error.code}: ${error.message}\n`);
+      if (error.hint) process.stderr.write(`try: ${error.hint}\n`);
+      shutdown.end(1);
+    },
+  });
+  shutdown.add(() => agent.close());
+  return shutdown.ended;
+}
+
+function registration(
+  settings: Settings,
+  resources: JoinRequest['resources'],
+  limits: string,
+): JoinRequest {
+  const { agent } = settings;
+  return {
+    name: agent.name || hostname(),
+    machine: machineId(agent.dataDir),
+    bootId: bootId(),
+    address: addressOf(settings),
+    // Without a word on who reaches whom, only tasks on one machine surely reach each other.
+    network: agent.network || `host:${machineId('')}`,
+    agentVersion: AGENT_VERSION,
+    capabilities: ['process', 'exec'],
+    attributes: { ...agent.attributes, limits },
+    resources,
+  };
+}
+
+async function resourcesOf(settings: Settings, log: Log): Promise<JoinRequest['resources']> {
+  const text = settings.agent.resources;
+  const { resources, problems } = await detectResources({
+    declared: text ? parseResources(text) : {},
+  });
+  for (const problem of problems) log.warn({ problem }, 'part of this machine could not be read');
+  return resources;
+}
+
+/** Where others of the same network reach this machine's tasks. */
+function addressOf({ agent }: Settings): string {
+  if (agent.address) return agent.address;
+  if (!agent.network) return '127.0.0.1';
+  const outward = Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .find((one) => !one.internal && one.family === 'IPv4');
+  return outward?.address ?? hostname();
+}
+
+/** Given now, or remembered from the first join. */
+function clusterUrl(dataDir: string, given: string | boolean | undefined): string {
+  if (typeof given === 'string') {
+    if (URL.canParse(given) && /^https?:$/.test(new URL(given).protocol)) return given;
+    throw new DroverError('INVALID_ARGUMENT', `"${given}" is not the URL of a cluster`, {
+      hint: 'drover agent --join http://HOST:7070 TOKEN',
+    });
+  }
+  try {
+    return readFileSync(join(dataDir, 'cluster-url'), 'utf8').trim();
+  } catch (cause) {
+    throw new DroverError('INVALID_ARGUMENT', 'this machine has not joined a cluster yet', {
+      hint: 'drover agent --join URL TOKEN (a token comes from: drover tokens create --join)',
+      cause,
+    });
+  }
+}
+
+function rememberUrl(dataDir: string, url: string): void {
+  writeFileSync(join(dataDir, 'cluster-url'), `${url}\n`);
+}
+
+function joinToken(positionals: string[]): string | null {
+  return positionals[0] ?? process.env['DROVER_JOIN_TOKEN'] ?? null;
+}

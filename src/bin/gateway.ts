@@ -1,0 +1,24 @@
+/** drover gateway: the REST edge in front of a controller elsewhere, reached by gRPC. */
+import { DroverError } from '../lib/errors.ts';
+import { createLog } from '../lib/log.ts';
+import { createGrpcCoordinator } from '../protocol/grpc/client.ts';
+import { startGateway } from './parts.ts';
+import type { RoleArguments } from './roles.ts';
+import { shutdownOnSignals, tellReady } from './shutdown.ts';
+
+export async function runGateway({ settings, flags }: RoleArguments): Promise<number> {
+  const { coordinator: url } = flags;
+  if (typeof url !== 'string') {
+    throw new DroverError('INVALID_ARGUMENT', 'the controller to front is not named', {
+      hint: 'drover gateway --coordinator grpc://127.0.0.1:7071',
+    });
+  }
+  const shutdown = shutdownOnSignals();
+  const log = createLog('gateway', settings.logs.level);
+  const remote = createGrpcCoordinator({ url });
+  shutdown.add(async () => remote.close());
+  const gateway = await startGateway(settings, remote, log);
+  shutdown.add(() => gateway.close());
+  tellReady({ url: gateway.url });
+  return shutdown.ended;
+}

@@ -1,0 +1,147 @@
+/** The parts of a server process, built from the settings: the controller on its threads, its gateway. */
+import { join } from 'node:path';
+import type { PoolLimits } from '../core/placement/admission.ts';
+import { createGateway } from '../gateway/gateway.ts';
+import { registerLogRoutes } from '../gateway/rest/logs.ts';
+import { createExecRoute } from '../gateway/tunnel/exec.ts';
+import { createTunnelHub } from '../gateway/tunnel/hub.ts';
+import { upgradeHandler, type UpgradeRoute } from '../gateway/tunnel/upgrades.ts';
+import { systemClock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import { systemRandom } from '../lib/random.ts';
+import type { Settings } from '../model/settings.ts';
+import { packSpecs } from '../model/spec.ts';
+import { COORDINATOR_CALLS, type Coordinator } from '../protocol/coordinator.ts';
+import { decodeLogFrames } from '../protocol/logFrames.ts';
+import type { StoreSettings } from '../store/open.ts';
+import { startThread } from './threads/start.ts';
+import type { PackedCalls, StateThreadOptions } from './threads/state.ts';
+
+export interface RunningController {
+  coordinator: Coordinator;
+  close(): Promise<void>;
+}
+
+interface StateCalls extends Coordinator, PackedCalls {
+  boot(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function startController(
+  settings: Settings,
+  tokens: { admin: string; join: string },
+  log: Log,
+): Promise<RunningController> {
+  const options: StateThreadOptions = {
+    store: storeSettings(settings),
+    logs: {
+      dir: join(settings.data.dir, 'logs'),
+      level: settings.logs.level,
+      maxJobBytes: settings.logs.maxJobBytes,
+      segmentBytes: settings.logs.segmentBytes,
+    },
+    controller: {
+      clusterName: settings.cluster.name,
+      timers: {
+        workerLeaseMs: settings.leases.workerMs,
+        attemptLeaseMs: settings.leases.attemptMs,
+        killMarginMs: settings.leases.killMarginMs,
+        longPollMs: settings.leases.longPollMs,
+      },
+      loops: settings.loops,
+      pools: poolLimits(settings),
+    },
+    tokens,
+    level: settings.logs.level,
+  };
+  const calls = ['boot', 'close', 'submitPacked', ...COORDINATOR_CALLS] as const;
+  const thread = startThread<StateCalls, StateThreadOptions>(
+    'state',
+    options,
+    calls,
+    (_, error) => {
+      // What was not answered is decided by the rebuild of the next start.
+      log.error({ err: error }, 'the controller has stopped: this process ends');
+      process.exit(70);
+    },
+  );
+  await thread.calls.boot();
+  return {
+    coordinator: {
+      ...thread.calls,
+      submit: (who, { specs, ...request }) =>
+        thread.calls.submitPacked(who, request, packSpecs(specs)),
+    },
+    async close() {
+      await thread.calls.close();
+      await thread.end();
+    },
+  };
+}
+
+function storeSettings({ store, data }: Settings): StoreSettings {
+  if (store.kind === 'postgres') return { kind: 'postgres', url: store.url };
+  const { cacheBytes, checkpointPages } = store;
+  return { kind: 'sqlite', file: join(data.dir, 'drover.db'), cacheBytes, checkpointPages };
+}
+
+function poolLimits(settings: Settings): PoolLimits[] {
+  const pools = Object.entries(settings.fleet.pools).map(([name, { largestWorker: most }]) => ({
+    name,
+    largestWorker: most
+      ? {
+          cpuMillis: Math.round(most.cpus * 1000),
+          memoryBytes: most.memoryBytes || Number.MAX_SAFE_INTEGER,
+          devices: Array.from({ length: most.gpus }, (_, index) => ({
+            index,
+            kind: 'gpu' as const,
+            model: most.gpuModel,
+            memoryBytes: most.gpuMemoryBytes || Number.MAX_SAFE_INTEGER,
+          })),
+          portRange: [1, 65_535] as [number, number],
+        }
+      : null,
+  }));
+  if (!('default' in settings.fleet.pools)) pools.unshift({ name: 'default', largestWorker: null });
+  return pools;
+}
+
+export interface RunningGateway {
+  url: string;
+  close(): Promise<void>;
+}
+
+export async function startGateway(
+  settings: Settings,
+  coordinator: Coordinator,
+  log: Log,
+): Promise<RunningGateway> {
+  const { server, limits } = settings;
+  const common = { coordinator, clock: systemClock, random: systemRandom, log };
+  // The hub must know the gateway's URL, which is known once it listens.
+  const upgrades: UpgradeRoute[] = [];
+  const gateway = await createGateway({
+    ...common,
+    host: server.host,
+    port: server.port,
+    insecure: server.insecure,
+    decodeLogFrames,
+    limits: { bodyBytes: server.bodyLimitBytes, unaryTimeoutMs: server.unaryTimeoutMs },
+    extraRoutes: (app) =>
+      registerLogRoutes(app, {
+        ...common,
+        limits: { streamsPerTenant: limits.streamsPerTenant },
+      }),
+    upgrade: upgradeHandler(upgrades, common),
+  });
+  const hub = createTunnelHub({ ...common, publicUrl: server.publicUrl || gateway.url });
+  const authenticate = (token: string) => coordinator.authenticate(token);
+  upgrades.push(hub.route, createExecRoute({ hub, authenticate, ...common }));
+  return {
+    url: gateway.url,
+    async close() {
+      hub.close();
+      await gateway.close();
+    },
+  };
+}

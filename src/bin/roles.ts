@@ -1,0 +1,109 @@
+/** The roles: processes that stay. Everything else is a command. */
+import { parseArgs, type ParseArgsConfig } from 'node:util';
+import { readFileSync } from 'node:fs';
+import { reportError } from '../cli/errors.ts';
+import { systemIo } from '../cli/io.ts';
+import { DroverError } from '../lib/errors.ts';
+import { loadSettings, type Settings } from '../model/settings.ts';
+import { runAgent } from './agent.ts';
+import { runController } from './controller.ts';
+import { runGateway } from './gateway.ts';
+import { runUp } from './up.ts';
+
+export interface RoleArguments {
+  settings: Settings;
+  positionals: string[];
+  flags: Record<string, string | boolean | undefined>;
+}
+
+interface Role {
+  usage: string;
+  /** Flags that are settings: their names and the settings they set. */
+  settings: Record<string, string>;
+  options: NonNullable<ParseArgsConfig['options']>;
+  run: (args: RoleArguments) => Promise<number>;
+}
+
+const SERVER_FLAGS = { data: 'data.dir', host: 'server.host', port: 'server.port' };
+const AGENT_FLAGS = {
+  resources: 'agent.resources',
+  name: 'agent.name',
+  address: 'agent.address',
+  network: 'agent.network',
+};
+
+const ROLES = {
+  up: {
+    usage: 'drover up [--data DIR] [--host H] [--port N] [--resources R] [--name N] [--no-agent]',
+    settings: { ...SERVER_FLAGS, ...AGENT_FLAGS },
+    options: { 'no-agent': { type: 'boolean' } },
+    run: runUp,
+  },
+  controller: {
+    usage: 'drover controller [--data DIR] [--with-gateway] [--host H] [--port N]',
+    settings: SERVER_FLAGS,
+    options: { 'with-gateway': { type: 'boolean' } },
+    run: runController,
+  },
+  gateway: {
+    usage: 'drover gateway --coordinator grpc://HOST:PORT [--host H] [--port N]',
+    settings: SERVER_FLAGS,
+    options: { coordinator: { type: 'string' } },
+    run: runGateway,
+  },
+  agent: {
+    usage:
+      'drover agent --join URL [TOKEN] [--data DIR] [--resources cpus=16,mem=64Gi,gpus=4:A100] [--name N]\n' +
+      'TOKEN may be left out where DROVER_JOIN_TOKEN holds it, and once the machine has joined.',
+    settings: { ...AGENT_FLAGS, data: 'agent.dataDir' },
+    options: { join: { type: 'string' } },
+    run: runAgent,
+  },
+} satisfies Record<string, Role>;
+
+export function isRole(name: string): name is keyof typeof ROLES {
+  return Object.hasOwn(ROLES, name);
+}
+
+/** Resolves with the exit code when the role has ended. */
+export async function runRole(name: keyof typeof ROLES, args: string[]): Promise<number> {
+  const role: Role = ROLES[name];
+  try {
+    if (args.includes('--help') || args.includes('-h')) {
+      process.stdout.write(`usage: ${role.usage}\n`);
+      return 0;
+    }
+    const parsed = parse(role, args);
+    const { settings, warnings } = loadSettings({
+      env: process.env,
+      argvOverrides: overrides(role, parsed.flags),
+      readFile: (path) => readFileSync(path, 'utf8'),
+    });
+    for (const warning of warnings) process.stderr.write(`warning: ${warning}\n`);
+    return await role.run({ settings, ...parsed });
+  } catch (error) {
+    await reportError(systemIo(), error, { command: name, json: false });
+    return error instanceof DroverError && error.code === 'INVALID_ARGUMENT' ? 2 : 1;
+  }
+}
+
+function parse(role: Role, args: string[]): Omit<RoleArguments, 'settings'> {
+  const options = { ...role.options };
+  for (const flag of Object.keys(role.settings)) options[flag] = { type: 'string' };
+  try {
+    const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
+    return { flags: values as RoleArguments['flags'], positionals };
+  } catch (cause) {
+    const detail = cause instanceof Error ? cause.message : String(cause);
+    throw new DroverError('INVALID_ARGUMENT', detail, { hint: role.usage, cause });
+  }
+}
+
+function overrides(role: Role, flags: RoleArguments['flags']): Record<string, unknown> {
+  const given: Record<string, unknown> = {};
+  for (const [flag, setting] of Object.entries(role.settings)) {
+    const value = flags[flag];
+    if (value !== undefined) given[setting] = value;
+  }
+  return given;
+}

@@ -1,0 +1,46 @@
+/** Starts a thread of this process and hands out a typed way to call it. */
+import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads';
+import { remote } from '../../lib/thread.ts';
+
+export interface Thread<T> {
+  calls: T;
+  end(): Promise<void>;
+}
+
+export interface ThreadData<Options> {
+  port: MessagePort;
+  options: Options;
+}
+
+/** A thread that ends by itself takes the process with it: half a controller is none. */
+export function startThread<T extends object, Options>(
+  name: 'state' | 'writer' | 'reader' | 'planner' | 'logs',
+  options: Options,
+  methods: readonly (keyof T & string)[],
+  onDeath: (name: string, error: unknown) => void,
+): Thread<T> {
+  const { port1, port2 } = new MessageChannel();
+  const data: ThreadData<Options> = { port: port2, options };
+  const worker = new Worker(new URL(`./${name}.ts`, import.meta.url), {
+    name: `drover-${name}`,
+    workerData: data,
+    transferList: [port2],
+    // Rows and messages live for one batch: room for them to die young.
+    resourceLimits: { maxYoungGenerationSizeMb: 64 },
+  });
+  let ending = false;
+  let failure: unknown = null;
+  worker.on('error', (error) => {
+    failure = error;
+  });
+  worker.on('exit', () => {
+    if (!ending) onDeath(name, failure ?? new Error(`thread ${name} ended`));
+  });
+  return {
+    calls: remote<T>(port1, methods),
+    async end() {
+      ending = true;
+      await worker.terminate();
+    },
+  };
+}

@@ -1,0 +1,111 @@
+/** The state thread: mutations, agent sessions and loops; the Coordinator answers from here. */
+import { workerData } from 'node:worker_threads';
+import { createController, type ControllerSettings } from '../../control/controller.ts';
+import type { LogStore } from '../../control/logs.ts';
+import type { Planner } from '../../control/planner.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { createLog } from '../../lib/log.ts';
+import { systemRandom } from '../../lib/random.ts';
+import { serve } from '../../lib/thread.ts';
+import { unpackSpecs } from '../../model/spec.ts';
+import type { Principal } from '../../model/token.ts';
+import type { SubmitReply, SubmitRequest } from '../../protocol/coordinator.ts';
+import type { Store } from '../../store/contract.ts';
+import { HISTORY_CALLS, historyClient, type HistoryCalls } from '../../store/historyCalls.ts';
+import type { StoreSettings } from '../../store/open.ts';
+import type { LogThreadOptions } from './logs.ts';
+import { startThread, type ThreadData } from './start.ts';
+
+export interface StateThreadOptions {
+  store: StoreSettings;
+  logs: LogThreadOptions;
+  controller: ControllerSettings;
+  tokens: { admin: string; join: string };
+  level: string;
+}
+
+/** Specs cross threads as one text: cheaper to copy than the objects they are. */
+export interface PackedCalls {
+  submitPacked(
+    who: Principal,
+    request: Omit<SubmitRequest, 'specs'>,
+    specs: string,
+  ): Promise<SubmitReply>;
+}
+
+const { port, options } = workerData as ThreadData<StateThreadOptions>;
+const log = createLog('controller', options.level);
+const writer = startThread<Pick<Store, 'boot' | 'commit' | 'close'>, StoreSettings>(
+  'writer',
+  options.store,
+  ['boot', 'commit', 'close'],
+  died,
+);
+const stop: (() => Promise<unknown>)[] = [];
+
+serve(port, { boot, close });
+
+/** A thread's process.exit ends only the thread; its end is what ends the process. */
+function died(name: string, error: unknown): void {
+  log.error({ thread: name, err: error }, 'a part of the controller has failed: stopping');
+  process.exit(1);
+}
+
+/** The lock, the migration and the rebuild; then everything else starts. */
+async function boot(): Promise<void> {
+  const clusterId = `c${systemRandom.hex(6)}`;
+  const begun = systemClock.bootMs();
+  const snapshot = await writer.calls.boot(systemClock.now(), clusterId);
+  const logs = startThread<LogStore, LogThreadOptions>(
+    'logs',
+    options.logs,
+    ['append', 'read', 'wait', 'offsets', 'close'],
+    died,
+  );
+  const planner = startThread<Planner, null>('planner', null, ['plan'], died);
+  const reader = startThread<HistoryCalls, StoreSettings>(
+    'reader',
+    options.store,
+    HISTORY_CALLS,
+    died,
+  );
+  const controller = createController({
+    snapshot,
+    storeKind: options.store.kind,
+    writer: writer.calls,
+    history: historyClient(reader.calls),
+    planner: planner.calls,
+    logs: logs.calls,
+    clock: systemClock,
+    random: systemRandom,
+    log,
+    settings: options.controller,
+    onFatal: (error) => died('writer', error),
+  });
+  await controller.ensureTokens(options.tokens);
+  serve(port, controller.coordinator);
+  const packed: PackedCalls = {
+    submitPacked: (who, request, specs) =>
+      controller.coordinator.submit(who, { ...request, specs: unpackSpecs(specs) }),
+  };
+  serve(port, packed);
+  log.info(
+    {
+      epoch: snapshot.epoch,
+      jobs: snapshot.jobs.length,
+      tasks: snapshot.tasks.length,
+      tookMs: systemClock.bootMs() - begun,
+    },
+    'the controller is up',
+  );
+  stop.push(
+    () => controller.close(),
+    () => logs.calls.close(),
+    () => reader.calls.close(),
+    () => writer.calls.close(),
+  );
+}
+
+async function close(): Promise<void> {
+  for (const one of stop.splice(0)) await one();
+}

@@ -1,0 +1,19 @@
+/** The writer thread: the only one that changes the database. */
+import { workerData } from 'node:worker_threads';
+import { serve } from '../../lib/thread.ts';
+import { openStore, type StoreSettings } from '../../store/open.ts';
+import type { ThreadData } from './start.ts';
+
+const { port, options } = workerData as ThreadData<StoreSettings>;
+const store = openStoreLater();
+serve(port, {
+  boot: async (nowMs: number, newClusterId: string) => (await store()).boot(nowMs, newClusterId),
+  commit: async (batch: never) => (await store()).commit(batch),
+  close: async () => (await store()).close(),
+});
+
+/** Opened by the first call, so that what goes wrong is that call's answer. */
+function openStoreLater() {
+  let opened: ReturnType<typeof openStore> | null = null;
+  return async () => (opened ??= openStore(options));
+}

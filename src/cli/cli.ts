@@ -1,0 +1,91 @@
+/** The command line: finds the command and runs it. bin/drover.ts calls it for all but roles. */
+import { cancelCommand } from './cancel.ts';
+import type { Command } from './command.ts';
+import { reportError } from './errors.ts';
+import { execCommand } from './execCommand.ts';
+import { EXIT } from './exitCodes.ts';
+import { overview, ROLES } from './help.ts';
+import { infoCommand } from './info.ts';
+import { OutputClosed, type CliIo } from './io.ts';
+import { jobCommand } from './job.ts';
+import { jobsCommand } from './jobs.ts';
+import { loginCommand } from './login.ts';
+import { logsCommand } from './logs.ts';
+import { nearest } from '../lib/nearest.ts';
+import { queueCommand } from './queue.ts';
+import { runCommand } from './run.ts';
+import { submitCommand } from './submit.ts';
+import { tokensCommand } from './tokens.ts';
+import { UsageError } from './args.ts';
+import { versionCommand } from './version.ts';
+import { waitCommand } from './wait.ts';
+import { workersCommand } from './workers.ts';
+
+const helpCommand: Command = {
+  name: 'help',
+  summary: 'Show this text, or the help of a command',
+  usage: ['help [COMMAND]'],
+  run: showHelp,
+};
+
+export const cliCommands: Command[] = [
+  runCommand,
+  submitCommand,
+  jobsCommand,
+  jobCommand,
+  logsCommand,
+  waitCommand,
+  cancelCommand,
+  queueCommand,
+  execCommand,
+  workersCommand,
+  tokensCommand,
+  loginCommand,
+  infoCommand,
+  versionCommand,
+  helpCommand,
+];
+
+const ALIASES: Record<string, string> = {
+  cluster: 'info',
+  '--help': 'help',
+  '-h': 'help',
+  '--version': 'version',
+  '-V': 'version',
+};
+
+/** Runs one command line and returns the exit code. Never throws for what a user can cause. */
+export async function runCli(argv: string[], io: CliIo): Promise<number> {
+  const [name = 'help', ...args] = argv;
+  try {
+    return await findCommand(name).run(args, io);
+  } catch (error) {
+    if (error instanceof OutputClosed) return EXIT.brokenPipe;
+    await reportError(io, error, { command: '', json: args.includes('--json') });
+    return error instanceof UsageError ? EXIT.usage : EXIT.failed;
+  }
+}
+
+async function showHelp(args: string[], io: CliIo): Promise<number> {
+  const name = args.find((word) => !word.startsWith('-'));
+  if (name !== undefined) return findCommand(name).run(['--help'], io);
+  if (args.includes('--json')) {
+    const list = cliCommands.map(({ name, summary, usage }) => ({ name, summary, usage }));
+    await io.stdout.write(`${JSON.stringify(list)}\n`);
+  } else {
+    await io.stdout.write(overview(cliCommands));
+  }
+  return EXIT.ok;
+}
+
+function findCommand(typed: string): Command {
+  const name = ALIASES[typed] ?? typed;
+  const found = cliCommands.find((command) => command.name === name);
+  if (found) return found;
+  const names = [...cliCommands, ...ROLES].map((command) => command.name);
+  const close = nearest(typed, [...names, 'cluster']);
+  throw new UsageError(
+    `there is no command ${JSON.stringify(typed)}`,
+    close ? `drover ${close}` : 'drover help',
+  );
+}

@@ -1,0 +1,52 @@
+/** drover exec: a command inside a running task; the bytes go through src/cli/exec.ts. */
+import type { DroverClient } from '../protocol/client.ts';
+import { execUrl } from '../protocol/tunnel/execClient.ts';
+import { UsageError } from './args.ts';
+import { defineCommand } from './command.ts';
+import { EXIT } from './exitCodes.ts';
+import { splitTask } from './logs.ts';
+
+export const execCommand = defineCommand({
+  name: 'exec',
+  summary: 'Run a command inside a running task',
+  usage: ['exec [-t | -T] ID [--task N] [-- COMMAND…]'],
+  options: {
+    task: { kind: 'text', value: 'N', help: 'the task of an array or a gang (or its id as ID)' },
+    tty: { kind: 'flag', short: 't', help: 'with a terminal (default when this is one)' },
+    'no-tty': { kind: 'flag', short: 'T', help: 'without a terminal: bytes stay as they are' },
+  },
+  details: 'Without a command it opens a shell. Exits with the code of the command.',
+  failureCode: EXIT.drover,
+  async run({ options, positionals, rest }, context) {
+    const [written, extra] = positionals;
+    if (written === undefined) throw new UsageError('ID is missing', 'drover exec ID -- sh');
+    if (extra !== undefined) {
+      const words = positionals.slice(1).join(' ');
+      throw new UsageError('the command goes after --', `drover exec ${written} -- ${words}`);
+    }
+    if (options.tty && options['no-tty']) throw new UsageError('-t and -T exclude each other');
+    if (context.json) throw new UsageError('exec has no JSON form', 'leave out --json');
+    const { io } = context;
+    const terminal = io.stdin.isTTY ? io.stdout.isTTY : false;
+    const { url, token } = context.connection();
+    const task = await findTask(context.client(), written, options.task);
+    const command = rest?.length ? rest : ['/bin/sh'];
+    const tty = options.tty || (terminal && !options['no-tty']);
+    // Loaded when used: no other command needs the tunnel.
+    const { runExec } = await import('./exec.ts');
+    return runExec({ url: execUrl(url, task), token: token ?? '', command, tty });
+  },
+});
+
+/** A job of one task is named by the job alone. */
+async function findTask(
+  client: DroverClient,
+  written: string,
+  flag: string | undefined,
+): Promise<string> {
+  const { id, task } = splitTask(written, flag);
+  if (task !== undefined) return `${id}.${task}`;
+  const { items, nextCursor } = await client.listTasks(id, { limit: 1 });
+  if (items.length === 1 && nextCursor === null) return items[0]!.id;
+  throw new UsageError(`job ${id} has several tasks`, `drover exec ${id} --task N -- COMMAND`);
+}

@@ -1,0 +1,152 @@
+/** drover job: all there is to know about one job. */
+import { eachItem, type DroverClient } from '../protocol/client.ts';
+import type { AttemptView, JobView, TaskView } from '../protocol/jobs.ts';
+import { defineCommand, takePositionals, type CommandContext } from './command.ts';
+import { ago, shortDuration } from './durations.ts';
+import { EXIT } from './exitCodes.ts';
+import { printFacts } from './facts.ts';
+import { colours } from './io.ts';
+import { ranFor } from './jobs.ts';
+import { showCpus, showMemory } from './resources.ts';
+import { statePaint } from './states.ts';
+import { printTable } from './table.ts';
+
+/** More tasks than fit a screen are summed up, and only those that went wrong are listed. */
+const TASKS_SHOWN = 20;
+const ATTEMPTS_SHOWN = 20;
+const PAGE = 500;
+
+export const jobCommand = defineCommand({
+  name: 'job',
+  summary: 'Show one job: state, reason, tasks, attempts, resources',
+  usage: ['job ID'],
+  options: {
+    all: { kind: 'flag', help: 'every task and attempt, however many' },
+  },
+  async run(parsed, context) {
+    const [id] = takePositionals(parsed, ['ID']);
+    const client = context.client();
+    const job = await client.getJob(id!);
+    const tasks = await collect(eachItem((page) => client.listTasks(job.id, page), PAGE));
+    const attempts = await collectAttempts(client, job);
+    if (context.json) {
+      await context.printJson({ ...job, taskList: tasks, attempts });
+      return EXIT.ok;
+    }
+    await printJob(context, job);
+    await printTasks(context, tasks, parsed.options.all);
+    await printAttempts(context, attempts, parsed.options.all);
+    return EXIT.ok;
+  },
+});
+
+async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const collected: Item[] = [];
+  for await (const item of items) collected.push(item);
+  return collected;
+}
+
+function collectAttempts(client: DroverClient, job: JobView): Promise<AttemptView[]> {
+  return collect(eachItem((page) => client.listAttempts(job.id, page), PAGE));
+}
+
+async function printJob(context: CommandContext, job: JobView): Promise<void> {
+  const nowMs = context.io.now();
+  const paint = colours(context.io, context.io.stdout);
+  const when = (atMs: number | null): string =>
+    atMs === null ? '' : `${ago(atMs, nowMs)} (${new Date(atMs).toISOString()})`;
+  await printFacts(context, [
+    ['job', job.id],
+    ['name', job.name],
+    ['state', job.state, statePaint(job.state, paint)],
+    ['reason', job.reason],
+    ['exit code', job.exitCode === null ? '' : String(job.exitCode)],
+    ['owner', job.owner],
+    ['priority', job.priority],
+    ['pool', job.pool || 'any'],
+    ['command', job.spec ? job.spec.command.map(quoted).join(' ') : ''],
+    ['directory', job.spec?.workdir ?? ''],
+    ['resources', job.spec ? showResources(job.spec) : ''],
+    ['time limit', job.spec?.timeLimitMs ? shortDuration(job.spec.timeLimitMs) : ''],
+    ['created', when(job.createdAtMs)],
+    ['started', when(job.startedAtMs)],
+    ['ended', when(job.endedAtMs)],
+    ['ran', job.startedAtMs === null ? '' : ranFor(job, nowMs)],
+    ['cancelled', when(job.cancelRequestedAtMs)],
+    ['tasks', taskSummary(job)],
+  ]);
+}
+
+function taskSummary({ tasks }: JobView): string {
+  const { total, ...states } = tasks;
+  const parts = Object.entries(states).flatMap(([state, n]) => (n > 0 ? [`${n} ${state}`] : []));
+  return [String(total), ...parts].join(', ');
+}
+
+function showResources(spec: NonNullable<JobView['spec']>): string {
+  const { cpuMillis, memoryBytes, device, ports } = spec.resources;
+  const parts = [`${showCpus(cpuMillis)} cpus`];
+  if (memoryBytes > 0) parts.push(showMemory(memoryBytes));
+  if (device) {
+    const amount = device.share < 1000 ? `${device.share / 1000}` : `${device.count}`;
+    const models = device.models.length > 0 ? ` ${device.models.join(' or ')}` : '';
+    const memory = device.memoryBytes > 0 ? ` of ${showMemory(device.memoryBytes)} or more` : '';
+    parts.push(`${amount} ${device.kind}${models}${memory}`);
+  }
+  if (ports > 0) parts.push(`${ports} ports`);
+  return parts.join(', ');
+}
+
+async function printTasks(context: CommandContext, tasks: TaskView[], all: boolean): Promise<void> {
+  if (tasks.length < 2) return;
+  const unusual = tasks.filter((task) => task.state === 'FAILED' || task.state === 'UNSCHEDULABLE');
+  const many = tasks.length > TASKS_SHOWN && !all;
+  const shown = (many ? unusual : tasks).slice(0, all ? undefined : TASKS_SHOWN);
+  if (shown.length === 0) return;
+  const nowMs = context.io.now();
+  await context.print('');
+  await printTable(context.io, shown, [
+    { title: 'TASK', value: (task) => task.id },
+    { title: 'STATE', value: (task) => task.state, paint: (task, p) => statePaint(task.state, p) },
+    { title: 'EXIT', value: (task) => String(task.exitCode ?? '-') },
+    { title: 'ATTEMPTS', value: (task) => String(task.attempts) },
+    { title: 'WORKER', value: (task) => task.worker ?? '-' },
+    { title: 'RAN', value: (task) => ranFor(task, nowMs) },
+    { title: 'REASON', value: (task) => task.reason },
+  ]);
+  if (many) await context.notice(`${shown.length} of ${tasks.length} tasks shown: --all for all`);
+}
+
+async function printAttempts(
+  context: CommandContext,
+  attempts: AttemptView[],
+  all: boolean,
+): Promise<void> {
+  if (attempts.length === 0) return;
+  const shown = all ? attempts : attempts.slice(-ATTEMPTS_SHOWN);
+  const nowMs = context.io.now();
+  await context.print('');
+  await printTable(context.io, shown, [
+    { title: 'ATTEMPT', value: (attempt) => `${attempt.task}#${attempt.n}` },
+    { title: 'STATE', value: (attempt) => attempt.state },
+    { title: 'END', value: showEnd },
+    { title: 'WORKER', value: (attempt) => attempt.worker },
+    { title: 'ASSIGNED', value: (attempt) => ago(attempt.assignedAtMs, nowMs) },
+    { title: 'RAN', value: (attempt) => ranFor(attempt, nowMs) },
+    { title: 'MESSAGE', value: (attempt) => attempt.message },
+  ]);
+  if (shown.length < attempts.length) {
+    await context.notice(`the last ${shown.length} of ${attempts.length} attempts: --all for all`);
+  }
+}
+
+function showEnd({ cause, exitCode, signal }: AttemptView): string {
+  if (cause === null) return '-';
+  const detail = signal ?? (exitCode === null ? '' : String(exitCode));
+  return detail ? `${cause} ${detail}` : cause;
+}
+
+/** As it could be typed again. */
+function quoted(word: string): string {
+  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,69 @@
+/** drover login: checks a token with a server and keeps both for later commands. */
+import { createClient } from '../protocol/client.ts';
+import { UsageError } from './args.ts';
+import { defineCommand, takePositionals } from './command.ts';
+import { normalUrl, saveContext } from './connection.ts';
+import { EXIT } from './exitCodes.ts';
+import type { CliIo } from './io.ts';
+import { readAll } from './io.ts';
+
+export const loginCommand = defineCommand({
+  name: 'login',
+  summary: 'Remember a server and a token',
+  usage: ['login URL', 'login URL < TOKENFILE'],
+  options: {},
+  details: 'The token is asked for without echo, or read from stdin; it is never an argument.',
+  async run(parsed, context) {
+    const [text] = takePositionals(parsed, ['URL']);
+    const { io } = context;
+    const url = normalUrl(text!, 'URL');
+    const token = (await readToken(io, url)).trim();
+    if (!/^[\x21-\x7e]+$/.test(token)) {
+      throw new UsageError('the token is empty or holds characters no token has');
+    }
+    const cluster = await createClient({ url, token }).cluster();
+    const file = saveContext(io.env, url, token);
+    if (context.json) await context.printJson({ url, cluster: cluster.id, file });
+    else await context.print(`logged in to ${cluster.name || cluster.id} at ${url}`);
+    if (io.env['DROVER_URL']) {
+      await context.notice('DROVER_URL is set and goes before what was saved');
+    }
+    return EXIT.ok;
+  },
+});
+
+async function readToken(io: CliIo, url: string): Promise<string> {
+  if (!io.stdin.isTTY) return readAll(io.stdin);
+  await io.stderr.write(`token for ${url}: `);
+  try {
+    return await readHidden(io.stdin);
+  } finally {
+    await io.stderr.write('\n');
+  }
+}
+
+const ENTER = /[\r\n]/;
+const CTRL_C = '\x03';
+const CTRL_D = '\x04';
+const ERASE = new Set(['\x7f', '\b']);
+
+/** Raw mode, so that the terminal prints nothing of what is typed or pasted. */
+function readHidden(stdin: NodeJS.ReadStream): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  let typed = '';
+  const take = (chunk: Buffer | string): void => {
+    for (const character of chunk.toString()) {
+      if (ENTER.test(character) || character === CTRL_D) return resolve(typed);
+      if (character === CTRL_C) return reject(new UsageError('stopped: nothing was saved'));
+      typed = ERASE.has(character) ? typed.slice(0, -1) : typed + character;
+    }
+  };
+  stdin.setRawMode(true);
+  stdin.on('data', take);
+  stdin.resume();
+  return promise.finally(() => {
+    stdin.off('data', take);
+    stdin.setRawMode(false);
+    stdin.pause();
+  });
+}

@@ -1,0 +1,151 @@
+/** drover run: submits, follows the log, and exits with the job's code. */
+import { randomUUID } from 'node:crypto';
+import type { DroverClient } from '../protocol/client.ts';
+import type { SubmittedSpec } from '../protocol/jobs.ts';
+import { UsageError, type OptionTable, type OptionValues } from './args.ts';
+import { defineCommand, type CommandContext } from './command.ts';
+import { labelsFromList } from './environment.ts';
+import { EXIT } from './exitCodes.ts';
+import { detach, watchInterrupts } from './interrupts.ts';
+import type { CliIo } from './io.ts';
+import { toSpec } from './jobDraft.ts';
+import { explainEnd, judgeEnd, waitForEnd } from './jobEnd.ts';
+import { exactOutput, jsonOutput, prefixedOutput } from './logOutput.ts';
+import { showWaitStatus } from './waitStatus.ts';
+
+const options = {
+  gpus: { kind: 'text', value: 'N', help: '1, 0.5, A100:2 (model) or 80GB:1 (memory)' },
+  cpus: { kind: 'text', value: 'N', help: 'cores: 4, 0.5 (default 1)' },
+  mem: { kind: 'text', value: 'SIZE', help: 'memory: 512M, 64G' },
+  array: { kind: 'text', value: 'LIST', help: 'one task per index: 0-99, 0,3,7-9, 0-100:10' },
+  gang: { kind: 'text', alias: 'nodes', value: 'N', help: 'N tasks that start together' },
+  pool: { kind: 'text', value: 'POOL', help: 'only on workers of this pool' },
+  env: { kind: 'list', value: 'K=V|K', help: 'a variable; K alone is taken from this shell' },
+  'env-file': { kind: 'list', value: 'FILE', help: 'lines of K=V' },
+  workdir: { kind: 'text', value: 'DIR', help: 'an existing directory on the worker' },
+  retries: { kind: 'text', value: 'N', help: 'start again up to N times after a failure' },
+  time: { kind: 'text', value: 'D', help: 'time limit: 90m, 2h, 1-00:00:00' },
+  'start-within': { kind: 'text', value: 'D', help: 'give up when it has not started by then' },
+  priority: { kind: 'text', value: 'P', help: 'production, interactive or batch (default)' },
+  name: { kind: 'text', value: 'NAME', help: 'a name for lists' },
+  label: { kind: 'list', value: 'K=V', help: 'a label' },
+  ports: { kind: 'text', value: 'N', help: 'TCP ports it needs on its worker' },
+  detach: { kind: 'flag', short: 'd', help: 'print the id and return at once' },
+} as const satisfies OptionTable;
+
+export const runCommand = defineCommand({
+  name: 'run',
+  summary: 'Run a command: follow its log and exit with its code',
+  usage: ['run [options] -- COMMAND [ARGUMENT…]'],
+  options,
+  details:
+    'Ctrl-C detaches and the job goes on; a second Ctrl-C cancels it.\n\n' +
+    'examples:\n' +
+    '  drover run -- python3 -c \'print("hi")\'\n' +
+    '  drover run --gpus A100:2 --time 2h -- torchrun train.py\n' +
+    "  drover run --array 0-9 -- sh -c 'echo $DROVER_ARRAY_INDEX'",
+  failureCode: EXIT.drover,
+  async run({ options, positionals, rest }, context) {
+    const spec = specFromFlags(options, positionals, rest, context.io);
+    const client = context.client();
+    return options.detach ? submitOnly(context, client, spec) : runToEnd(context, client, spec);
+  },
+});
+
+function specFromFlags(
+  flags: OptionValues<typeof options>,
+  positionals: string[],
+  command: string[] | undefined,
+  io: CliIo,
+): SubmittedSpec {
+  if (positionals.length > 0 || !command?.length) {
+    const words = positionals.length > 0 ? positionals.join(' ') : 'COMMAND';
+    const message = positionals.length > 0 ? 'the command goes after --' : 'there is no command';
+    throw new UsageError(message, `drover run … -- ${words}`);
+  }
+  const { detach: _, label, env, 'env-file': envFile, ...plain } = flags;
+  const draft = {
+    ...plain,
+    env: env.length > 0 ? env : undefined,
+    envFile: envFile.length > 0 ? envFile : undefined,
+    labels: label.length > 0 ? labelsFromList(label, '--label') : undefined,
+    command,
+  };
+  return toSpec(onlySet(draft), { cwd: io.cwd, env: io.env, label: flagName });
+}
+
+function flagName(key: string): string {
+  if (key === 'labels') return '--label';
+  return `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+/** The options all commands share are no keys of a job. */
+function onlySet(draft: Record<string, unknown>): Record<string, unknown> {
+  const entries = Object.entries(draft).filter(
+    ([key, value]) => value !== undefined && !['json', 'url', 'help'].includes(key),
+  );
+  return Object.fromEntries(entries);
+}
+
+async function submitOnly(
+  context: CommandContext,
+  client: DroverClient,
+  spec: SubmittedSpec,
+): Promise<number> {
+  const submitted = await client.submitJob(spec, randomUUID());
+  await (context.json ? context.printJson(submitted) : context.print(submitted.id));
+  return EXIT.ok;
+}
+
+async function runToEnd(
+  context: CommandContext,
+  client: DroverClient,
+  spec: SubmittedSpec,
+): Promise<number> {
+  const interrupts = watchInterrupts(context.io);
+  let id: string | undefined;
+  try {
+    const submitted = await client.submitJob(spec, randomUUID(), interrupts.first);
+    id = submitted.id;
+    if (context.json) await context.printJson({ type: 'job', ...submitted });
+    else if (context.io.stderr.isTTY) await context.notice(`job ${id}`);
+    return await followToEnd(context, client, id, spec, interrupts.first);
+  } catch (error) {
+    if (!interrupts.first.aborted) throw error;
+    if (id !== undefined) return await detach(context, client, id, interrupts);
+    await context.notice('stopped while submitting; `drover jobs` shows whether it was accepted');
+    return EXIT.interrupt;
+  } finally {
+    interrupts.stop();
+  }
+}
+
+async function followToEnd(
+  context: CommandContext,
+  client: DroverClient,
+  id: string,
+  spec: SubmittedSpec,
+  signal: AbortSignal,
+): Promise<number> {
+  const { io, json } = context;
+  const merged = spec.shape !== undefined && spec.shape.kind !== 'single';
+  const output = json ? jsonOutput(io) : merged ? prefixedOutput(io) : exactOutput(io);
+  const status = showWaitStatus(io, client, id);
+  const onReconnect = async (): Promise<void> => {
+    if (io.stderr.isTTY) await context.notice('the connection broke, trying again');
+  };
+  try {
+    for await (const record of client.followLogs(id, { signal, onReconnect })) {
+      await status.clear();
+      await output.write(record);
+    }
+    await output.end();
+    const end = await judgeEnd(client, await waitForEnd(client, id, { signal, serverKnown: true }));
+    await status.clear();
+    if (json) await context.printJson({ type: 'end', exitCode: end.exitCode, job: end.job });
+    else await explainEnd(context, end);
+    return end.exitCode;
+  } finally {
+    await status.clear();
+  }
+}

@@ -1,0 +1,133 @@
+/** drover tokens: who may call, and which machines may join. */
+import { SCOPES, TOKEN_KINDS, type Scope, type TokenKind } from '../model/token.ts';
+import type { CreateToken, TokenView } from '../protocol/fleet.ts';
+import { UsageError, wholeNumber } from './args.ts';
+import { defineCommand, takePositionals, type CommandContext } from './command.ts';
+import { ago, parseDuration, shortDuration } from './durations.ts';
+import { EXIT } from './exitCodes.ts';
+import { nearest } from '../lib/nearest.ts';
+import { fetchList, pagingOptions, printList } from './paging.ts';
+import type { Column } from './table.ts';
+
+const VERBS = ['list', 'create', 'revoke'];
+
+export const tokensCommand = defineCommand({
+  name: 'tokens',
+  summary: 'List, create and revoke tokens',
+  usage: [
+    'tokens [list] [--limit N | --all]',
+    'tokens create [--kind user|join] [--name N] [--user U] [--scope S]… [--expires D]',
+    'tokens create --kind join [--pool P] [--max-workers N] [--expires D]',
+    'tokens revoke ID…',
+  ],
+  options: {
+    kind: { kind: 'text', value: 'KIND', help: 'user (default), or join: for an agent' },
+    name: { kind: 'text', value: 'N', help: 'create: what it is for' },
+    user: { kind: 'text', value: 'U', help: 'create: whose it is' },
+    scope: { kind: 'list', value: 'S', help: `create: ${SCOPES.join(', ')}` },
+    pool: { kind: 'text', value: 'P', help: 'create, join: the pool an agent joins' },
+    'max-workers': { kind: 'text', value: 'N', help: 'create, join: live workers at most' },
+    expires: { kind: 'text', value: 'D', help: 'create: valid this long: 30d' },
+    ...pagingOptions,
+  },
+  details: 'The secret is shown once, on stdout, when the token is created.',
+  async run(parsed, context) {
+    const [verb = 'list', ...ids] = parsed.positionals;
+    if (verb === 'create') {
+      takePositionals(parsed, ['create']);
+      return create(context, creationBody(parsed.options));
+    }
+    if (verb === 'revoke') return revoke(context, ids);
+    if (verb !== 'list') {
+      const close = nearest(verb, VERBS);
+      throw new UsageError(`unknown: tokens ${verb}`, close && `drover tokens ${close}`);
+    }
+    if (ids.length > 0) throw new UsageError(`unexpected argument ${JSON.stringify(ids[0])}`);
+    const client = context.client();
+    const listed = await fetchList(parsed.options, (page) => client.listTokens(page));
+    const whenEmpty = 'no tokens; try: drover tokens create --name laptop';
+    await printList(context, listed, columns(context.io.now()), whenEmpty);
+    return EXIT.ok;
+  },
+});
+
+interface CreationFlags {
+  kind: string | undefined;
+  name: string | undefined;
+  user: string | undefined;
+  scope: string[];
+  pool: string | undefined;
+  'max-workers': string | undefined;
+  expires: string | undefined;
+}
+
+function creationBody(flags: CreationFlags): Partial<CreateToken> {
+  const body: Partial<CreateToken> = {};
+  if (flags.kind !== undefined) body.kind = oneOf<TokenKind>(flags.kind, TOKEN_KINDS, '--kind');
+  if (flags.name !== undefined) body.name = flags.name;
+  if (flags.user !== undefined) body.user = flags.user;
+  if (flags.pool !== undefined) body.pool = flags.pool;
+  if (flags.scope.length > 0) {
+    body.scopes = flags.scope.map((scope) => oneOf<Scope>(scope, SCOPES, '--scope'));
+  }
+  if (flags['max-workers'] !== undefined) {
+    body.maxLiveWorkers = wholeNumber(flags['max-workers'], '--max-workers');
+  }
+  if (flags.expires !== undefined) body.expiresInMs = parseDuration(flags.expires, '--expires');
+  return body;
+}
+
+function oneOf<Value extends string>(text: string, values: readonly Value[], what: string): Value {
+  const found = values.find((value) => value === text);
+  if (found !== undefined) return found;
+  const close = nearest(text, values);
+  const hint = close ? `did you mean ${close}?` : values.join(', ');
+  throw new UsageError(`${what} ${JSON.stringify(text)} is not known`, hint);
+}
+
+async function create(context: CommandContext, body: Partial<CreateToken>): Promise<number> {
+  const token = await context.client().createToken(body);
+  if (context.json) {
+    await context.printJson(token);
+    return EXIT.ok;
+  }
+  await context.print(token.secret ?? '');
+  const use =
+    token.kind === 'join'
+      ? `drover agent --join ${context.connection().url} TOKEN`
+      : `DROVER_TOKEN=TOKEN, or drover login ${context.connection().url}`;
+  await context.notice(`token ${token.id}, shown only this once; use: ${use}`);
+  return EXIT.ok;
+}
+
+async function revoke(context: CommandContext, ids: string[]): Promise<number> {
+  if (ids.length === 0) throw new UsageError('ID is missing', 'drover tokens lists them');
+  const client = context.client();
+  for (const id of ids) {
+    const token = await client.revokeToken(id);
+    await (context.json ? context.printJson(token) : context.print(`${id} revoked`));
+  }
+  return EXIT.ok;
+}
+
+function columns(nowMs: number): Column<TokenView>[] {
+  return [
+    { title: 'ID', value: (token) => token.id },
+    { title: 'KIND', value: (token) => token.kind },
+    { title: 'NAME', value: (token) => token.name || '-' },
+    { title: 'USER', value: (token) => token.user },
+    { title: 'STATE', value: (token) => tokenState(token, nowMs) },
+    { title: 'CREATED', value: (token) => ago(token.createdAtMs, nowMs) },
+    {
+      title: 'SCOPES',
+      value: (token) => (token.kind === 'join' ? `pool ${token.pool}` : token.scopes.join(' ')),
+    },
+  ];
+}
+
+function tokenState(token: TokenView, nowMs: number): string {
+  if (token.revokedAtMs !== null) return 'revoked';
+  if (token.expiresAtMs === null) return 'valid';
+  const leftMs = token.expiresAtMs - nowMs;
+  return leftMs <= 0 ? 'expired' : `valid ${shortDuration(leftMs)}`;
+}

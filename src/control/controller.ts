@@ -1,0 +1,174 @@
+/** The controller: live state, one writer, loops and the Coordinator over them, wired by hand. */
+import type { PoolLimits } from '../core/placement/admission.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import type { Random } from '../lib/random.ts';
+import { SCOPES } from '../model/token.ts';
+import { AGENT_VERSION, type Timers } from '../protocol/agent.ts';
+import type { Coordinator } from '../protocol/coordinator.ts';
+import { State, type Snapshot } from '../state/state.ts';
+import type { History, Writer } from '../store/contract.ts';
+import { createAgents } from './agents.ts';
+import { createCommitter } from './committer.ts';
+import { createDeadlineStep } from './deadlines.ts';
+import { createFleet } from './fleet.ts';
+import { createJobs } from './jobs.ts';
+import { createLeaseStep } from './leases.ts';
+import { createLogAccess } from './logAccess.ts';
+import type { LogStore } from './logs.ts';
+import { startLoop, type Loop } from './loop.ts';
+import { createMetrics } from './metrics.ts';
+import { createMutate, type Mutate } from './mutate.ts';
+import type { Planner } from './planner.ts';
+import { createScheduleStep } from './schedule.ts';
+import { hashSecret } from './secrets.ts';
+import { Sessions } from './sessions.ts';
+import { createTunnelCalls, Tunnels } from './tunnels.ts';
+import { readiness } from './readiness.ts';
+
+export interface ControllerSettings {
+  clusterName: string;
+  timers: Timers;
+  loops: { scheduleMs: number; leasesMs: number; deadlinesMs: number };
+  pools: readonly PoolLimits[];
+}
+
+export interface ControllerOptions {
+  snapshot: Snapshot;
+  storeKind: 'sqlite' | 'postgres';
+  writer: Writer;
+  history: History;
+  planner: Planner;
+  logs: LogStore;
+  clock: Clock;
+  random: Random;
+  log: Log;
+  settings: ControllerSettings;
+  /** The process must end: a commit failed or its outcome is unknown. */
+  onFatal: (error: unknown) => void;
+}
+
+export interface Controller {
+  coordinator: Coordinator;
+  state: State;
+  mutate: Mutate;
+  durable(): Promise<void>;
+  /** Makes sure that tokens with these secrets exist: the first user's, and a local agent's. */
+  ensureTokens(secrets: { admin: string; join: string }): Promise<void>;
+  close(): Promise<void>;
+}
+
+export const DEFAULT_TENANT = 'default';
+
+export function createController(options: ControllerOptions): Controller {
+  const { clock, random, log, settings, history, logs } = options;
+  const state = new State(options.snapshot);
+  const sessions = new Sessions(clock);
+  const tunnels = new Tunnels(clock, random);
+  const reasons = new Map<string, string>();
+  const committer = createCommitter({
+    state,
+    writer: options.writer,
+    clock,
+    onCommit(changes) {
+      jobs.wakeWaiters(changes.endings.keys());
+      const wake = [...state.wake];
+      state.wake.clear();
+      sessions.wakeSoon(wake);
+    },
+    onFatal: options.onFatal,
+  });
+  const hintSchedule = (): void => scheduleLoop.hint();
+  const mutate = createMutate(state, clock, committer, hintSchedule);
+  const jobs = createJobs({ state, mutate, committer, history, clock, reasons, ...settings });
+  const agents = createAgents({
+    ...{ state, mutate, committer, sessions, tunnels, clock, random },
+    timers: settings.timers,
+  });
+  const loops: Loop[] = [];
+  const metrics = createMetrics({ state, committer, sessions, loops: () => loops });
+  const loop = (name: string, periodMs: number, step: () => Promise<void>): Loop => {
+    const started = startLoop({ name, periodMs, clock, log, step });
+    loops.push(started);
+    return started;
+  };
+  const scheduleLoop = loop(
+    'schedule',
+    settings.loops.scheduleMs,
+    createScheduleStep({
+      ...{ state, mutate, clock, reasons },
+      planner: options.planner,
+      hint: hintSchedule,
+      placed: metrics.placed,
+    }),
+  );
+  loop(
+    'leases',
+    settings.loops.leasesMs,
+    createLeaseStep({
+      ...{ state, mutate, clock },
+      settings: settings.timers,
+      lastContact: (worker) => sessions.lastContactBootMs(worker),
+    }),
+  );
+  loop('deadlines', settings.loops.deadlinesMs, createDeadlineStep(state, mutate, clock));
+  scheduleLoop.hint();
+  // Wakes noted during the rebuild are for calls that cannot be parked yet.
+  state.wake.clear();
+
+  const fleet = createFleet({
+    ...{ state, mutate, committer, sessions, clock, random },
+    cluster: {
+      name: settings.clusterName,
+      version: AGENT_VERSION,
+      startedAtMs: clock.now(),
+      store: options.storeKind,
+      attemptLeaseMs: settings.timers.attemptLeaseMs,
+    },
+  });
+  const logAccess = createLogAccess({ state, history, logs, jobs, agents, clock });
+  const coordinator: Coordinator = {
+    ...fleet,
+    ...jobs,
+    ...logAccess,
+    ...createTunnelCalls({ state, jobs, tunnels, sessions }),
+    join: agents.join,
+    sync: agents.sync,
+    readiness: () => readiness(loops, history),
+    metrics: () => metrics.render(),
+  };
+
+  return {
+    coordinator,
+    state,
+    mutate,
+    durable: () => committer.durable(),
+    async ensureTokens({ admin, join }) {
+      ensureToken('user', 'admin', admin);
+      ensureToken('join', 'local agent', join);
+      await committer.durable();
+    },
+    async close() {
+      for (const one of loops.toReversed()) await one.close();
+      sessions.releaseAll();
+      await committer.durable();
+    },
+  };
+
+  function ensureToken(kind: 'user' | 'join', name: string, secret: string): void {
+    const hash = hashSecret(secret);
+    if (state.tokensByHash.has(hash)) return;
+    mutate({
+      kind: 'create-token',
+      token: {
+        ...{ kind, name, hash },
+        tenant: DEFAULT_TENANT,
+        user: 'admin',
+        scopes: kind === 'user' ? [...SCOPES] : [],
+        pool: 'default',
+        maxLiveWorkers: 0,
+        expiresAtMs: null,
+      },
+    });
+  }
+}

@@ -1,0 +1,56 @@
+/** The deadline loop: time limits of what runs, `startWithin` of what waits. */
+import type { Clock } from '../lib/clock.ts';
+import type { LiveJob, State } from '../state/state.ts';
+import type { Mutate } from './mutate.ts';
+
+export function createDeadlineStep(
+  state: State,
+  mutate: Mutate,
+  clock: Clock,
+): () => Promise<void> {
+  /**
+   * By attempt uid or job id, on the boot clock. The wall clock may step, so it is asked only once: what
+   * was left when the limit was first seen.
+   */
+  const deadlines = new Map<string, number>();
+
+  return async () => {
+    for (const id of deadlines.keys()) {
+      if (!state.attempts.has(id as never) && !state.jobs.has(id as never)) deadlines.delete(id);
+    }
+    for (const live of [...state.timed]) {
+      if (live.job.spec.timeLimitMs > 0) stopLate(live);
+      if (live.job.spec.startWithinMs > 0 && live.counts.PENDING > 0) giveUpLate(live);
+    }
+  };
+
+  function stopLate(live: LiveJob): void {
+    const limitMs = live.job.spec.timeLimitMs;
+    for (const attempt of live.attempts.values()) {
+      if (attempt.startedAtMs === null || attempt.state === 'STOPPING') continue;
+      if (!isOver(attempt.uid, attempt.startedAtMs, limitMs)) continue;
+      mutate({
+        kind: 'stop',
+        attempts: [{ uid: attempt.uid, version: attempt.version }],
+        cause: 'timed-out',
+        reason: `the limit of ${limitMs / 1000} s is over`,
+      });
+    }
+  }
+
+  function giveUpLate(live: LiveJob): void {
+    const limitMs = live.job.spec.startWithinMs;
+    if (!isOver(live.job.id, live.job.createdAtMs, limitMs)) return;
+    if (!live.tasks.some((task) => task.state === 'PENDING' && task.attempts === 0)) return;
+    const reason = `not started within ${limitMs / 1000} s`;
+    mutate({ kind: 'give-up', job: live.job.id, reason });
+  }
+
+  function isOver(id: string, sinceMs: number, limitMs: number): boolean {
+    const known = deadlines.get(id);
+    if (known !== undefined) return clock.bootMs() >= known;
+    const usedMs = Math.min(limitMs, Math.max(0, clock.now() - sinceMs));
+    deadlines.set(id, clock.bootMs() + limitMs - usedMs);
+    return usedMs >= limitMs;
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * The lease loop: workers without contact become SUSPECT, then their attempts are lost, then they are.
+ * Counted on the boot clock from the last sync that arrived; a new controller starts all leases anew.
+ */
+import type { Clock } from '../lib/clock.ts';
+import type { Attempt } from '../model/attempt.ts';
+import type { WorkerId } from '../model/ids.ts';
+import type { LiveWorker, State } from '../state/state.ts';
+import type { Mutate } from './mutate.ts';
+
+export interface LeaseSettings {
+  workerLeaseMs: number;
+  attemptLeaseMs: number;
+}
+
+export interface LeaseOptions {
+  state: State;
+  mutate: Mutate;
+  clock: Clock;
+  settings: LeaseSettings;
+  /** Boot time of the last contact with a worker. */
+  lastContact: (worker: WorkerId) => number;
+}
+
+export function createLeaseStep(options: LeaseOptions): () => Promise<void> {
+  const { state, mutate, clock, settings, lastContact } = options;
+  return async () => {
+    const nowBootMs = clock.bootMs();
+    for (const live of [...state.workers.values()]) {
+      const silentMs = nowBootMs - lastContact(live.worker.id);
+      if (silentMs <= settings.workerLeaseMs) continue;
+      if (live.worker.state === 'ONLINE') {
+        const reason = `no contact for ${seconds(silentMs)} s`;
+        mutate({ kind: 'move-worker', worker: live.worker.id, move: 'suspect', reason });
+      }
+      expire(live, silentMs);
+    }
+  };
+
+  function expire(live: LiveWorker, silentMs: number): void {
+    let longest = settings.attemptLeaseMs;
+    const expired: Attempt[] = [];
+    for (const attempt of live.attempts.values()) {
+      const lease = leaseOf(state, attempt, settings);
+      if (silentMs > lease) expired.push(attempt);
+      longest = Math.max(longest, lease);
+    }
+    const reason = `its worker ${live.worker.name} has been silent for ${seconds(silentMs)} s`;
+    if (silentMs > longest) {
+      mutate({ kind: 'move-worker', worker: live.worker.id, move: 'lose', reason });
+    } else if (expired.length > 0) {
+      mutate({ kind: 'lose', attempts: expired.map((attempt) => attempt.uid), reason });
+    }
+  }
+}
+
+export function leaseOf(state: State, attempt: Attempt, settings: LeaseSettings): number {
+  return state.jobs.get(attempt.job)?.job.spec.attemptLeaseMs || settings.attemptLeaseMs;
+}
+
+function seconds(ms: number): number {
+  return Math.round(ms / 1000);
+}

@@ -1,0 +1,122 @@
+/** The log half of the Coordinator: who may append and read, and where a follow ends. */
+import type { Clock } from '../lib/clock.ts';
+import { parseAttemptUid, taskId, type AttemptUid, type JobId } from '../model/ids.ts';
+import type { Principal } from '../model/token.ts';
+import type { LogAck, LogChunk } from '../protocol/agent.ts';
+import type { LogPage, LogQuery } from '../protocol/coordinator.ts';
+import type { State } from '../state/state.ts';
+import type { History } from '../store/contract.ts';
+import type { AttemptRow } from '../store/tables.ts';
+import type { Agents } from './agents.ts';
+import type { Jobs } from './jobs.ts';
+import type { LogStore, OwnedChunk } from './logs.ts';
+
+/** One page of a read. */
+const PAGE_BYTES = 256 * 1024;
+/** A caller waits at most this long in one call; he calls again. */
+const LONGEST_WAIT_MS = 30_000;
+/** How long after a job's end a follow still waits for bytes its agent has announced. */
+const TAIL_WAIT_MS = 10 * 60_000;
+/** Ended attempts whose owner is remembered without asking the database. */
+const OWNERS_KEPT = 10_000;
+const ALL_ATTEMPTS = 1_000_000;
+
+export interface LogAccessOptions {
+  state: State;
+  history: History;
+  logs: LogStore;
+  jobs: Jobs;
+  agents: Agents;
+  clock: Clock;
+}
+
+export interface LogAccess {
+  appendLogs(workerToken: string, chunks: LogChunk[]): Promise<LogAck[]>;
+  readLogs(who: Principal, job: string, query: LogQuery): Promise<LogPage>;
+}
+
+type Owner = Pick<OwnedChunk, 'job' | 'task' | 'index' | 'attempt'>;
+
+export function createLogAccess(options: LogAccessOptions): LogAccess {
+  const { state, history, logs, jobs, agents, clock } = options;
+  const owners = new Map<string, Owner>();
+
+  /**
+   * The uid is known only to the controller and to the agent that was told to run it, so whoever has it
+   * may append, also after the attempt was called lost: late bytes are worth keeping.
+   */
+  async function ownerOf(uid: string): Promise<Owner | null> {
+    const known = owners.get(uid);
+    if (known) return known;
+    const named = parseAttemptUid(uid);
+    if (!named) return null;
+    if (!state.attempts.has(uid as AttemptUid)) {
+      const row = await history.system().attempt(named.job, named.index, named.n);
+      if (row?.uid !== uid) return null;
+    }
+    const { job, index, n } = named;
+    const owner = { job, index, attempt: n, task: taskId(job, index) };
+    owners.set(uid, owner);
+    const oldest = owners.size > OWNERS_KEPT ? owners.keys().next().value : undefined;
+    if (oldest !== undefined) owners.delete(oldest);
+    return owner;
+  }
+
+  async function appendLogs(workerToken: string, chunks: LogChunk[]): Promise<LogAck[]> {
+    agents.workerOf(workerToken);
+    const owned: OwnedChunk[] = [];
+    const refused: LogAck[] = [];
+    for (const chunk of chunks) {
+      const owner = await ownerOf(chunk.uid);
+      if (owner) owned.push({ ...chunk, ...owner });
+      // Nobody's bytes are dropped, but acknowledged: the agent must not offer them for ever.
+      else {
+        const { uid, stream, offset, bytes } = chunk;
+        refused.push({ uid, stream, offset: offset + bytes.length });
+      }
+    }
+    const acks = owned.length > 0 ? await logs.append(owned) : [];
+    return [...acks, ...refused];
+  }
+
+  async function readLogs(who: Principal, job: string, query: LogQuery): Promise<LogPage> {
+    const view = await jobs.getJob(who, job);
+    const { waitMs, ...selection } = query;
+    const read = { ...selection, limitBytes: PAGE_BYTES };
+    const page = await logs.read(job, read);
+    if (page.records.length > 0) return { ...page, complete: false };
+    if (view.endedAtMs !== null && !(await tailMissing(who, job, view.endedAtMs))) {
+      // What came in between the read and the look at the tail.
+      const rest = await logs.read(job, { ...read, after: page.next });
+      return { ...rest, complete: rest.records.length === 0 };
+    }
+    if (waitMs <= 0) return { ...page, complete: false };
+    const wait = Math.min(waitMs, LONGEST_WAIT_MS);
+    const news = logs.wait(job, page.next, wait);
+    await (view.endedAtMs === null ? Promise.race([news, jobs.ended(job as JobId, wait)]) : news);
+    const after = { ...read, after: page.next };
+    delete after.tailLines;
+    return { ...(await logs.read(job, after)), complete: false };
+  }
+
+  /** Whether bytes that an exit report announced are still on their way. */
+  async function tailMissing(who: Principal, job: string, endedAtMs: number): Promise<boolean> {
+    if (clock.now() - endedAtMs > TAIL_WAIT_MS) return false;
+    const attempts = await history.forTenant(who.tenant).attempts(job, [-1, -1], ALL_ATTEMPTS);
+    const stored = await logs.offsets(job);
+    return attempts.some((attempt) => announcedMore(attempt, stored[attempt.uid]));
+  }
+
+  function announcedMore(
+    attempt: AttemptRow,
+    stored: { stdout: number; stderr: number } | undefined,
+  ): boolean {
+    const missing =
+      (attempt.stdout_bytes ?? 0) > (stored?.stdout ?? 0) ||
+      (attempt.stderr_bytes ?? 0) > (stored?.stderr ?? 0);
+    // A machine that is gone brings nothing any more.
+    return missing && state.workers.has(attempt.worker as never);
+  }
+
+  return { appendLogs, readLogs };
+}

@@ -1,0 +1,91 @@
+/** From how an attempt ended to what happens to its task: one pure decision, with its reason. */
+import type { EndCause } from '../model/attempt.ts';
+
+export interface Ending {
+  cause: EndCause;
+  exitCode: number | null;
+  signal: string | null;
+  message: string;
+  /** The machine, not the user's command, was at fault. */
+  hostFault: boolean;
+}
+
+export interface Budgets {
+  failures: number;
+  interruptions: number;
+  retries: number;
+  maxInterruptions: number;
+  /** The user asked for the end. */
+  cancelled: boolean;
+}
+
+/** `charge` says which budget pays for the try that just ended. */
+export type Decision =
+  | { kind: 'succeed'; reason: string }
+  | { kind: 'cancel'; reason: string }
+  | { kind: 'fail'; charge: 'failure' | 'interruption'; reason: string }
+  | { kind: 'retry'; charge: 'failure' | 'interruption' | 'none'; delayMs: number; reason: string };
+
+const FIRST_DELAY_MS = 1000;
+export const LONGEST_DELAY_MS = 60_000;
+
+export function decideRetry(ending: Ending, budgets: Budgets): Decision {
+  const what = describeEnding(ending);
+  if (ending.cause === 'exited' && ending.exitCode === 0) return { kind: 'succeed', reason: what };
+  if (budgets.cancelled) return { kind: 'cancel', reason: 'cancelled' };
+  // A gang member stopped for another's failure: the failing member pays.
+  if (ending.cause === 'gang-failed') {
+    return { kind: 'retry', charge: 'none', delayMs: 0, reason: what };
+  }
+  if (isInterruption(ending)) {
+    const used = budgets.interruptions + 1;
+    if (used > budgets.maxInterruptions) {
+      const reason = `${what}; it was interrupted ${used} times, the limit is ${budgets.maxInterruptions}`;
+      return { kind: 'fail', charge: 'interruption', reason };
+    }
+    // The first interruption is nobody's fault and retried at once; a streak of them backs off.
+    const delayMs = used === 1 ? 0 : backOff(used - 1);
+    return { kind: 'retry', charge: 'interruption', delayMs, reason: what };
+  }
+  const used = budgets.failures + 1;
+  if (used > budgets.retries) {
+    const reason = budgets.retries > 0 ? `${what}; all ${budgets.retries} retries are used` : what;
+    return { kind: 'fail', charge: 'failure', reason };
+  }
+  const reason = `${what}; retry ${used} of ${budgets.retries}`;
+  return { kind: 'retry', charge: 'failure', delayMs: backOff(used), reason };
+}
+
+/** Interruptions are not the user's doing and have their own budget. */
+function isInterruption(ending: Ending): boolean {
+  if (ending.cause === 'lost' || ending.cause === 'preempted') return true;
+  return ending.cause === 'never-started' && ending.hostFault;
+}
+
+function backOff(count: number): number {
+  return Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (count - 1));
+}
+
+export function describeEnding(ending: Ending): string {
+  const more = ending.message ? `: ${ending.message}` : '';
+  switch (ending.cause) {
+    case 'exited':
+      return `exit code ${ending.exitCode ?? 'unknown'}${more}`;
+    case 'signalled':
+      return `killed by ${ending.signal ?? 'a signal'}${more}`;
+    case 'oom':
+      return `out of memory${more}`;
+    case 'timed-out':
+      return `ran into its time limit${more}`;
+    case 'preempted':
+      return `preempted${more}`;
+    case 'lost':
+      return `its machine was lost${more}`;
+    case 'gang-failed':
+      return `another member of the gang failed${more}`;
+    case 'cancelled':
+      return `cancelled${more}`;
+    case 'never-started':
+      return `did not start${more}`;
+  }
+}

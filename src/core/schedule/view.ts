@@ -1,0 +1,132 @@
+/** The planner's own copy of what it plans over, kept equal to the state by deltas. */
+import { Capacity } from '../placement/capacity.ts';
+import type { Claim } from '../../model/claim.ts';
+import type { AttemptUid, JobId, TaskId, WorkerId } from '../../model/ids.ts';
+import type { ResourceRequest, WorkerResources } from '../../model/resources.ts';
+import { PendingQueue } from './queue.ts';
+
+export interface PlacementRequest {
+  key: string;
+  resources: ResourceRequest;
+  pool: string;
+  /** 0 is placed first. */
+  band: number;
+  /** Number of tasks that must start together; 1 for all but gangs. */
+  gangSize: number;
+}
+
+export interface PendingTask {
+  task: TaskId;
+  job: JobId;
+  index: number;
+  version: number;
+  classKey: string;
+  round: number;
+  attempts: number;
+  notBeforeMs: number;
+}
+
+export interface PlannerWorker {
+  id: WorkerId;
+  pool: string;
+  network: string;
+  resources: WorkerResources;
+  /** Online and not draining. */
+  open: boolean;
+}
+
+/** Plain data: it crosses threads. */
+export interface PlannerDeltas {
+  requests: PlacementRequest[];
+  pending: PendingTask[];
+  notPending: TaskId[];
+  workers: PlannerWorker[];
+  workersGone: WorkerId[];
+  claims: Claim[];
+  claimsGone: AttemptUid[];
+}
+
+/** A class of interchangeable pending tasks. */
+export interface PendingClass {
+  request: PlacementRequest;
+  queue: PendingQueue;
+  /** The view's `freed` when it last did not fit: until that rises it need not be tried again. */
+  blockedAt: number;
+  /** Why its head waits, for a person. */
+  reason: string;
+}
+
+export interface ViewWorker {
+  info: PlannerWorker;
+  capacity: Capacity;
+}
+
+export class PlannerView {
+  readonly classes = new Map<string, PendingClass>();
+  readonly workers = new Map<WorkerId, ViewWorker>();
+  readonly claims = new Map<AttemptUid, Claim>();
+  /** Rises whenever capacity is freed or appears. */
+  freed = 0;
+  readonly #pending = new Map<TaskId, PendingTask>();
+
+  update(deltas: PlannerDeltas): void {
+    for (const request of deltas.requests) {
+      const queue = new PendingQueue(request.gangSize);
+      this.classes.set(request.key, { request, queue, blockedAt: -1, reason: '' });
+    }
+    for (const uid of deltas.claimsGone) this.#free(uid);
+    for (const worker of deltas.workers) this.#setWorker(worker);
+    for (const id of deltas.workersGone) this.workers.delete(id);
+    for (const claim of deltas.claims) this.hold(claim);
+    for (const task of deltas.notPending) this.#remove(task);
+    for (const task of deltas.pending) this.#add(task);
+  }
+
+  /** Books a claim in the copy, also for what was only planned: a delta corrects it if it is refused. */
+  hold(claim: Claim): void {
+    if (this.claims.has(claim.owner)) return;
+    this.claims.set(claim.owner, claim);
+    this.workers.get(claim.worker)?.capacity.take(claim);
+  }
+
+  release(claim: Claim): void {
+    this.#free(claim.owner);
+  }
+
+  pendingCount(): number {
+    return this.#pending.size;
+  }
+
+  #free(uid: AttemptUid): void {
+    const claim = this.claims.get(uid);
+    if (!claim) return;
+    this.claims.delete(uid);
+    this.workers.get(claim.worker)?.capacity.give(claim);
+    this.freed++;
+  }
+
+  #setWorker(info: PlannerWorker): void {
+    const capacity = new Capacity(info.resources);
+    this.workers.set(info.id, { info, capacity });
+    for (const claim of this.claims.values()) if (claim.worker === info.id) capacity.take(claim);
+    if (info.open) this.freed++;
+  }
+
+  #add(task: PendingTask): void {
+    const old = this.#pending.get(task.task);
+    if (old) this.classes.get(old.classKey)?.queue.remove(old);
+    this.#pending.set(task.task, task);
+    const pending = this.classes.get(task.classKey);
+    if (!pending) return;
+    pending.queue.add(task);
+    // A gang may be complete now; another single task of the class changes nothing.
+    if (pending.request.gangSize > 1) pending.blockedAt = -1;
+  }
+
+  #remove(id: TaskId): void {
+    const task = this.#pending.get(id);
+    if (!task) return;
+    this.#pending.delete(id);
+    this.classes.get(task.classKey)?.queue.remove(task);
+  }
+}

@@ -1,0 +1,48 @@
+/** The Fastify types every route file shares, and what a route must say about itself. */
+import type {
+  FastifyBaseLogger,
+  FastifyInstance,
+  RawReplyDefaultExpression,
+  RawRequestDefaultExpression,
+  RawServerDefault,
+} from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { Principal, Scope } from '../model/token.ts';
+
+export type App = FastifyInstance<
+  RawServerDefault,
+  RawRequestDefaultExpression,
+  RawReplyDefaultExpression,
+  FastifyBaseLogger,
+  ZodTypeProvider
+>;
+
+/**
+ * Who may call a route: holders of a scope; anybody (`open`); a process on this machine, or from
+ * elsewhere a holder of fleet:read (`loopback`);
+ * an agent, whose token the controller checks (`agent`).
+ */
+export type Access = Scope | 'open' | 'loopback' | 'agent';
+
+/** How long an answer may take: see unaryTimeoutMs and longPollTimeoutMs; a stream ends itself. */
+export type Pace = 'unary' | 'longPoll' | 'stream';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Required on every route: the gateway refuses to start without it. */
+    access?: Access;
+    /** `unary` unless stated. */
+    pace?: Pace;
+    /** The content type of its body; JSON unless stated. */
+    reads?: string;
+  }
+
+  interface FastifyRequest {
+    /** Who is calling. Set before the handler on every route whose access is a scope. */
+    principal: Principal;
+    /** The bearer token. Set on routes of agents. */
+    bearer: string;
+    /** SHA-256 of the body's bytes, where an Idempotency-Key was sent. */
+    bodyHash: string | null;
+  }
+}

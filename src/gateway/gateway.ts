@@ -1,0 +1,159 @@
+/** The gateway: HTTP in front of a Coordinator. It says who may call, translates, keeps nothing. */
+import type { IncomingMessage, Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import Fastify, { type FastifyHttpOptions } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { Clock } from '../lib/clock.ts';
+import { assert } from '../lib/errors.ts';
+import type { Log } from '../lib/log.ts';
+import type { Random } from '../lib/random.ts';
+import { AGENT_VERSION } from '../protocol/agent.ts';
+import type { Coordinator } from '../protocol/coordinator.ts';
+import { type AgentRouteOptions, agentRoutes } from './agents.ts';
+import type { App } from './app.ts';
+import { type Authorize, createAuthorize } from './auth/authorize.ts';
+import { guardRoute } from './auth/guard.ts';
+import { TokenCache } from './auth/tokenCache.ts';
+import { readJsonBodies } from './body.ts';
+import { answerClientError } from './clientError.ts';
+import { closeGently, trackUpgrades } from './close.ts';
+import { Flights } from './flights.ts';
+import { GATEWAY_LIMITS, type GatewayLimits } from './limits.ts';
+import { listen, type ListenOptions } from './listen.ts';
+import { createGatewayMetrics } from './metrics.ts';
+import { KnownPaths } from './notFound.ts';
+import { describeApi, describeRoute } from './openapi.ts';
+import { errorHandler } from './problem.ts';
+import { requestIds } from './requestId.ts';
+import { clusterRoutes } from './rest/cluster.ts';
+import { healthRoutes } from './rest/health.ts';
+import { jobRoutes } from './rest/jobs.ts';
+import { queueRoutes } from './rest/queue.ts';
+import { tokenRoutes } from './rest/tokens.ts';
+import { workerRoutes } from './rest/workers.ts';
+import { validatorCompiler } from './validation.ts';
+
+/** Takes over a connection that asked for another protocol; must answer or destroy the socket. */
+export type Upgrade = (
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+  authorize: Authorize,
+) => void;
+
+export interface GatewayOptions extends ListenOptions {
+  coordinator: Coordinator;
+  clock: Clock;
+  random: Random;
+  log: Log;
+  decodeLogFrames: AgentRouteOptions['decodeLogFrames'];
+  limits?: Partial<GatewayLimits>;
+  /** Further routes; each names its access in `config`. Streams end in a `preClose` hook. */
+  extraRoutes?: (app: App) => void;
+  upgrade?: Upgrade;
+}
+
+export interface Gateway {
+  url: string;
+  /** Finishes what is under way, refuses what comes, and is done within `closeMs`. */
+  close(): Promise<void>;
+}
+
+export async function createGateway(options: GatewayOptions): Promise<Gateway> {
+  const { clock, log } = options;
+  const limits: GatewayLimits = { ...GATEWAY_LIMITS, ...options.limits };
+  const app = createApp(options, limits);
+  const metrics = createGatewayMetrics();
+  const cache = new TokenCache({
+    ...limits,
+    clock,
+    authenticate: (secret) => options.coordinator.authenticate(secret),
+  });
+  const flights = new Flights({ ...limits, clock, log, metrics });
+  metrics.connect({
+    inFlight: () => flights.count,
+    tokenCacheHits: () => cache.hits,
+    tokenCacheMisses: () => cache.misses,
+    tokenCacheEntries: () => cache.size,
+  });
+  try {
+    guardEveryRoute(app, { cache, flights });
+    await describeApi(app, AGENT_VERSION);
+    addRoutes(app, options, { limits, cache, metrics });
+    const upgraded = trackUpgrades(app.server, flights, options.upgrade, createAuthorize(cache));
+    const url = await listen(app, options);
+    log.info({ url }, 'gateway listens');
+    return { url, close: () => closeGently({ app, flights, upgraded, clock, log, limits }) };
+  } catch (error) {
+    flights.stop();
+    await app.close();
+    throw error;
+  }
+}
+
+function createApp({ random, log }: GatewayOptions, limits: GatewayLimits): App {
+  const answer = errorHandler(log);
+  const server: FastifyHttpOptions<Server> = {
+    logger: false,
+    bodyLimit: limits.bodyBytes,
+    requestTimeout: limits.requestReceiveMs,
+    // Its own answer is not problem+json; the guard refuses instead.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    genReqId: requestIds(random),
+    requestIdHeader: false,
+    clientErrorHandler: answerClientError,
+    frameworkErrors: (error, request, reply) => {
+      answer(error, request, reply);
+    },
+    http: { maxHeaderSize: limits.headerBytes },
+  };
+  const app = Fastify(server).withTypeProvider<ZodTypeProvider>();
+  app.decorateRequest('principal');
+  app.decorateRequest('bearer', '');
+  app.decorateRequest('bodyHash', null);
+  app.setValidatorCompiler(validatorCompiler);
+  // Answers are the Coordinator's own views: described by a schema, not checked again.
+  app.setSerializerCompiler(() => (data) => JSON.stringify(data));
+  app.setErrorHandler(answer);
+  readJsonBodies(app);
+  return app;
+}
+
+/** Before any route is added: each gets its guard, its place in the description and in 405s. */
+function guardEveryRoute(app: App, guards: { cache: TokenCache; flights: Flights }): void {
+  const paths = new KnownPaths();
+  app.addHook('onRoute', (route) => {
+    const { access, pace = 'unary' } = route.config ?? {};
+    assert(access, `the route ${route.url} does not say who may call it (config.access)`);
+    assert(typeof route.method === 'string', `the route ${route.url} has one method`);
+    const { method, url } = route;
+    paths.add(method, url);
+    route.onRequest = guardRoute(guards, { method, url, access, pace });
+    route.schema = describeRoute(route.schema, access);
+  });
+  const unknown = guards.flights.lane('any', 'unknown', 'unary');
+  app.setNotFoundHandler((request, reply) => {
+    unknown.begin(request, reply);
+    paths.handler(request, reply);
+  });
+}
+
+interface RouteParts {
+  limits: GatewayLimits;
+  cache: TokenCache;
+  metrics: ReturnType<typeof createGatewayMetrics>;
+}
+
+function addRoutes(app: App, options: GatewayOptions, parts: RouteParts): void {
+  const { coordinator, decodeLogFrames } = options;
+  jobRoutes(app, coordinator, parts.limits);
+  queueRoutes(app, coordinator);
+  clusterRoutes(app, coordinator);
+  workerRoutes(app, coordinator);
+  tokenRoutes(app, coordinator, parts.cache);
+  healthRoutes(app, coordinator, parts.metrics);
+  agentRoutes(app, { coordinator, limits: parts.limits, decodeLogFrames });
+  options.extraRoutes?.(app);
+  app.get('/openapi.json', { config: { access: 'open' } }, () => Promise.resolve(app.swagger()));
+}

@@ -1,0 +1,119 @@
+/** The description, and a walk over every route in it without and with each scope. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Scope, SCOPES } from '../model/token.ts';
+import { startTestGateway, type TestGateway } from './testGateway.ts';
+
+interface Operation {
+  security?: { bearer?: Scope[] }[];
+  responses: Record<string, { content?: Record<string, unknown> }>;
+  parameters?: { name: string; in: string }[];
+}
+interface Description {
+  openapi: string;
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, unknown> };
+}
+
+let gateway: TestGateway;
+let operations: { method: string; path: string; operation: Operation }[];
+let description: Description;
+
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  const { text } = await gateway.call('GET', '/openapi.json', { token: null });
+  description = JSON.parse(text) as Description;
+  operations = Object.entries(description.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      method: method.toUpperCase(),
+      path: path.replaceAll(/\{\w+\}/g, 'x1'),
+      operation,
+    })),
+  );
+});
+afterAll(() => gateway.close());
+
+const scopeOf = (operation: Operation): Scope | undefined => operation.security?.[0]?.bearer?.[0];
+
+test('it is OpenAPI 3.1 and names every route of this issue', () => {
+  expect(description.openapi).toBe('3.1.0');
+  expect(Object.keys(description.paths).toSorted()).toEqual([
+    '/healthz',
+    '/metrics',
+    '/readyz',
+    '/v1/cluster',
+    '/v1/jobs',
+    '/v1/jobs/batch',
+    '/v1/jobs/{id}',
+    '/v1/jobs/{id}/attempts',
+    '/v1/jobs/{id}/cancel',
+    '/v1/jobs/{id}/events',
+    '/v1/jobs/{id}/tasks',
+    '/v1/jobs/{id}/wait',
+    '/v1/queue',
+    '/v1/tokens',
+    '/v1/tokens/{id}',
+    '/v1/workers',
+    '/v1/workers/{id}/drain',
+    '/v1/workers/{id}/undrain',
+  ]);
+  expect(Object.keys(description.components.schemas)).toEqual(
+    expect.arrayContaining(['Job', 'JobSpecInput', 'Task', 'Worker', 'Token', 'Problem']),
+  );
+});
+
+test('every operation describes its success and its failure', () => {
+  for (const { method, path, operation } of operations) {
+    const codes = Object.keys(operation.responses);
+    expect(
+      codes.some((code) => code.startsWith('2')),
+      `${method} ${path}`,
+    ).toBe(true);
+    expect(operation.responses['default']?.content).toHaveProperty('application/problem+json');
+  }
+});
+
+test('submit names its Idempotency-Key', () => {
+  const names = description.paths['/v1/jobs']?.['post']?.parameters?.map(({ name }) => name);
+  expect(names).toEqual(['idempotency-key']);
+});
+
+test('everything under /v1 needs a scope, and only health is open', () => {
+  for (const { path, operation } of operations) {
+    const needed = scopeOf(operation);
+    if (path.startsWith('/v1/')) expect(SCOPES, path).toContain(needed);
+    else expect(needed, path).toBeUndefined();
+  }
+});
+
+test('without a token, or with a wrong one, every guarded route says 401', async () => {
+  const guarded = operations.filter(({ operation }) => scopeOf(operation));
+  expect(guarded.length).toBeGreaterThan(15);
+  for (const { method, path } of guarded) {
+    for (const token of [null, 'wrong']) {
+      const { status, json, headers } = await gateway.call(method, path, { token });
+      expect([status, json.code], `${method} ${path}`).toEqual([401, 'UNAUTHENTICATED']);
+      expect(headers.get('www-authenticate')).toContain('Bearer');
+    }
+  }
+});
+
+test('with every scope but the right one, every guarded route says 403', async () => {
+  for (const { method, path, operation } of operations) {
+    const needed = scopeOf(operation);
+    if (!needed) continue;
+    const token = gateway.fake.tokenWith(...SCOPES.filter((scope) => scope !== needed));
+    const { status, json } = await gateway.call(method, path, { token });
+    expect([status, json.code], `${method} ${path}`).toEqual([403, 'PERMISSION_DENIED']);
+    expect(json.detail).toContain(needed);
+  }
+});
+
+test('with just the right scope, no guarded route refuses', async () => {
+  for (const { method, path, operation } of operations) {
+    const needed = scopeOf(operation);
+    if (!needed || path.endsWith('/wait')) continue;
+    const token = gateway.fake.tokenWith(needed);
+    const { status } = await gateway.call(method, path, { token });
+    expect([200, 400, 404], `${method} ${path}`).toContain(status);
+  }
+});

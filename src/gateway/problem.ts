@@ -1,0 +1,110 @@
+/** Failures as application/problem+json (RFC 9457): code, detail, request id and what to try. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { DroverError, ERRORS } from '../lib/errors.ts';
+import type { Log } from '../lib/log.ts';
+
+export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
+
+/** One thing that is wrong with a request, and where. */
+export interface Violation {
+  path: string;
+  message: string;
+}
+
+/** A request that does not fit its schema. */
+export class InvalidRequest extends DroverError {
+  readonly violations: Violation[];
+
+  constructor(detail: string, violations: Violation[], hint?: string) {
+    super('INVALID_ARGUMENT', detail, hint === undefined ? {} : { hint });
+    this.violations = violations;
+  }
+}
+
+export interface Problem {
+  type: 'about:blank';
+  title: string;
+  status: number;
+  code: string;
+  detail: string;
+  requestId: string;
+  hint?: string;
+  violations?: Violation[];
+}
+
+export function problemOf(error: DroverError, requestId: string): Problem {
+  const { status, title, code, message: detail, hint } = error;
+  const problem: Problem = { type: 'about:blank', title, status, code, detail, requestId };
+  if (hint !== undefined) problem.hint = hint;
+  if (error instanceof InvalidRequest) problem.violations = error.violations;
+  return problem;
+}
+
+export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
+  // RFC 9110: a 401 says which scheme is wanted.
+  if (problem.status === 401) reply.header('www-authenticate', 'Bearer realm="drover"');
+  return reply
+    .code(problem.status)
+    .header('content-type', PROBLEM_TYPE)
+    .header('x-request-id', problem.requestId)
+    .send(JSON.stringify(problem));
+}
+
+export function errorHandler(
+  log: Log,
+): (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply {
+  return (error, request, reply) => {
+    const expected = expectedError(error, request);
+    if (expected) return sendProblem(reply, problemOf(expected, request.id));
+    log.error(
+      { requestId: request.id, method: request.method, url: request.url, err: error },
+      'unexpected error in a request',
+    );
+    return sendProblem(reply, internalProblem(request.id));
+  };
+}
+
+/** What went wrong inside is for the log; a caller learns only how to name it. */
+export function internalProblem(requestId: string): Problem {
+  const { status, title } = ERRORS.INTERNAL;
+  return {
+    type: 'about:blank',
+    title,
+    status,
+    code: 'INTERNAL',
+    detail: 'This is a bug in Drover or a failure of its machine, not of the request.',
+    requestId,
+    hint: `The controller's log says more under the request id ${requestId}.`,
+  };
+}
+
+function expectedError(error: unknown, request: FastifyRequest): DroverError | undefined {
+  if (error instanceof DroverError) return error.code === 'INTERNAL' ? undefined : error;
+  if (!(error instanceof Error)) return undefined;
+  const { code, statusCode } = error as Error & { code?: unknown; statusCode?: unknown };
+  const cause = { cause: error };
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    const limit = request.routeOptions.bodyLimit;
+    const hint = 'Send less at once, for instance by splitting a batch.';
+    return new DroverError('BODY_TOO_LARGE', `The limit here is ${limit} bytes`, {
+      hint,
+      ...cause,
+    });
+  }
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+    const sent = request.headers['content-type'];
+    const detail = sent ? `The content type ${sent} is not read here` : 'No content type was sent';
+    const { reads = 'application/json' } = request.routeOptions.config;
+    const hint = `Send "Content-Type: ${reads}".`;
+    return new DroverError('UNSUPPORTED_MEDIA_TYPE', detail, { hint, ...cause });
+  }
+  if (code === 'ECONNRESET' || code === 'FST_ERR_CTP_INVALID_CONTENT_LENGTH') {
+    return new DroverError('MALFORMED_BODY', 'The body ended before its stated length', cause);
+  }
+  const isClientFault = typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500;
+  // The framework's own refusals (a bad URL and the like); its messages hold nothing of ours.
+  if (isClientFault && typeof code === 'string' && code.startsWith('FST_ERR_')) {
+    return new DroverError('INVALID_ARGUMENT', error.message, cause);
+  }
+  return undefined;
+}

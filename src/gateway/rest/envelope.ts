@@ -1,0 +1,28 @@
+/** The shape of every success: `{ data, meta }`. */
+import { z } from 'zod';
+import type { Page } from '../../protocol/coordinator.ts';
+
+const emptyMeta = z.object({});
+const pageMeta = z.object({
+  /** Pass as `cursor` for the next page; null at the end. */
+  nextCursor: z.string().nullable(),
+});
+
+export const one = <Item extends z.ZodType>(item: Item) =>
+  z.object({ data: item, meta: emptyMeta });
+
+export const list = <Item extends z.ZodType>(item: Item) =>
+  z.object({ data: z.array(item), meta: pageMeta });
+
+export const idParams = z.strictObject({ id: z.string().min(1).max(100) });
+
+export function found<Item>(data: Item): { data: Item; meta: Record<string, never> } {
+  return { data, meta: {} };
+}
+
+export function page<Item>({ items, nextCursor }: Page<Item>): {
+  data: Item[];
+  meta: { nextCursor: string | null };
+} {
+  return { data: items, meta: { nextCursor } };
+}

@@ -1,0 +1,187 @@
+/** /v1/jobs: submit, list, look at, wait for and cancel jobs. */
+import { z } from 'zod';
+import type { JobSpec } from '../../model/job.ts';
+import { JOB_STATES } from '../../model/job.ts';
+import type { Principal } from '../../model/token.ts';
+import type { Coordinator, SubmitReply } from '../../protocol/coordinator.ts';
+import {
+  attemptView,
+  eventView,
+  jobSpec,
+  jobView,
+  listJobsQuery,
+  pageQuery,
+  submitBatch,
+  taskView,
+} from '../../protocol/jobs.ts';
+import type { App } from '../app.ts';
+import type { GatewayLimits } from '../limits.ts';
+import { found, idParams, list, one, page } from './envelope.ts';
+import { idempotencyHeader, REPLAYED } from './idempotency.ts';
+
+const submitted = one(z.object({ id: z.string(), state: z.enum(JOB_STATES) }));
+const submittedBatch = one(z.object({ ids: z.array(z.string()) }));
+const tags = ['jobs'];
+const access = 'jobs:read';
+const DEFAULT_WAIT_MS = 30_000;
+
+interface Submission {
+  headers: { 'idempotency-key'?: string | undefined };
+  principal: Principal;
+  bodyHash: string | null;
+}
+
+export function jobRoutes(app: App, coordinator: Coordinator, limits: GatewayLimits): void {
+  submitRoutes(app, coordinator, limits);
+  readRoutes(app, coordinator, limits);
+  detailRoutes(app, coordinator);
+  cancelRoutes(app, coordinator);
+}
+
+function submitRoutes(app: App, coordinator: Coordinator, limits: GatewayLimits): void {
+  const submit = (request: Submission, specs: JobSpec[]): Promise<SubmitReply> => {
+    const { principal, bodyHash } = request;
+    const idempotencyKey = request.headers['idempotency-key'] ?? null;
+    return coordinator.submit(principal, { specs, idempotencyKey, bodyHash });
+  };
+
+  app.route({
+    method: 'POST',
+    url: '/v1/jobs',
+    config: { access: 'jobs:manage' },
+    schema: {
+      tags,
+      summary: 'Submit a job',
+      headers: idempotencyHeader,
+      body: jobSpec,
+      response: { 201: submitted.describe('Accepted'), 200: submitted.describe('Known key') },
+    },
+    handler: async (request, reply) => {
+      const { ids, replayed } = await submit(request, [request.body]);
+      const id = ids[0] ?? '';
+      // A new job is PENDING; only for a repeated one must the state be asked for.
+      if (replayed) {
+        const { state } = await coordinator.getJob(request.principal, id);
+        return reply.header(REPLAYED, 'true').send(found({ id, state }));
+      }
+      return reply.code(201).send(found({ id, state: 'PENDING' }));
+    },
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/v1/jobs/batch',
+    bodyLimit: limits.batchBodyBytes,
+    config: { access: 'jobs:manage' },
+    schema: {
+      tags,
+      summary: 'Submit many jobs: all are accepted, or none',
+      headers: idempotencyHeader,
+      body: submitBatch,
+      response: {
+        201: submittedBatch.describe('Accepted'),
+        200: submittedBatch.describe('Known key'),
+      },
+    },
+    handler: async (request, reply) => {
+      const { ids, replayed } = await submit(request, request.body.jobs);
+      if (replayed) return reply.header(REPLAYED, 'true').send(found({ ids }));
+      return reply.code(201).send(found({ ids }));
+    },
+  });
+}
+
+function readRoutes(app: App, coordinator: Coordinator, limits: GatewayLimits): void {
+  app.route({
+    method: 'GET',
+    url: '/v1/jobs',
+    config: { access },
+    schema: {
+      tags,
+      summary: 'List jobs, newest first',
+      querystring: listJobsQuery,
+      response: { 200: list(jobView) },
+    },
+    handler: async ({ principal, query }) => page(await coordinator.listJobs(principal, query)),
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/v1/jobs/:id',
+    config: { access },
+    schema: { tags, summary: 'One job', params: idParams, response: { 200: one(jobView) } },
+    handler: async ({ principal, params }) => found(await coordinator.getJob(principal, params.id)),
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/v1/jobs/:id/wait',
+    config: { access, pace: 'longPoll' },
+    schema: {
+      tags,
+      summary: 'Wait until a job has ended, or for so long; then the job as it is',
+      params: idParams,
+      querystring: z.strictObject({
+        waitMs: z.coerce.number().int().min(0).max(limits.waitMs).default(DEFAULT_WAIT_MS),
+      }),
+      response: { 200: one(jobView) },
+    },
+    handler: async ({ principal, params, query }) =>
+      found(await coordinator.waitJob(principal, params.id, query.waitMs)),
+  });
+}
+
+function detailRoutes(app: App, coordinator: Coordinator): void {
+  const shared = { tags, params: idParams, querystring: pageQuery };
+  app.route({
+    method: 'GET',
+    url: '/v1/jobs/:id/tasks',
+    config: { access },
+    schema: { ...shared, summary: "A job's tasks", response: { 200: list(taskView) } },
+    handler: async ({ principal, params, query }) =>
+      page(await coordinator.listTasks(principal, params.id, query)),
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/v1/jobs/:id/attempts',
+    config: { access },
+    schema: {
+      ...shared,
+      summary: "All attempts of a job's tasks",
+      response: { 200: list(attemptView) },
+    },
+    handler: async ({ principal, params, query }) =>
+      page(await coordinator.listAttempts(principal, params.id, query)),
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/v1/jobs/:id/events',
+    config: { access },
+    schema: { ...shared, summary: 'What happened to a job', response: { 200: list(eventView) } },
+    handler: async ({ principal, params, query }) =>
+      page(await coordinator.listEvents(principal, params.id, query)),
+  });
+}
+
+function cancelRoutes(app: App, coordinator: Coordinator): void {
+  for (const [method, url] of [
+    ['POST', '/v1/jobs/:id/cancel'],
+    ['DELETE', '/v1/jobs/:id'],
+  ] as const) {
+    app.route({
+      method,
+      url,
+      config: { access: 'jobs:manage' },
+      schema: {
+        tags,
+        summary: 'Cancel a job; one that has ended stays as it is',
+        params: idParams,
+        response: { 200: one(jobView) },
+      },
+      handler: async ({ principal, params }) =>
+        found(await coordinator.cancelJob(principal, params.id)),
+    });
+  }
+}

@@ -1,0 +1,223 @@
+/** GET /v1/jobs/{id}/logs: a page of records as JSON, or all and what is to come as SSE. */
+import type {
+  FastifyBaseLogger,
+  FastifyInstance,
+  FastifyReply,
+  RawReplyDefaultExpression,
+  RawRequestDefaultExpression,
+  RawServerDefault,
+} from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import type { Clock } from '../../lib/clock.ts';
+import { DroverError, ERRORS } from '../../lib/errors.ts';
+import type { Log } from '../../lib/log.ts';
+import type { Principal } from '../../model/token.ts';
+import type { Coordinator, LogPage, LogQuery } from '../../protocol/coordinator.ts';
+import { logRecord } from '../../protocol/jobs.ts';
+import { openSse, type SseEvent, type SseLimits, type SseStream } from '../stream/sse.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    principal: Principal;
+  }
+}
+
+export interface LogRouteLimits {
+  /** Lines a `tail` may ask for. */
+  tailLines: number;
+  /** How long the controller may hold one read of a follow, and it may outlive its client. */
+  waitMs: number;
+  /** Follows open at once per tenant, at this gateway. */
+  streamsPerTenant: number;
+}
+
+export const LOG_ROUTE_LIMITS: Readonly<LogRouteLimits> = {
+  tailLines: 100_000,
+  waitMs: 10_000,
+  streamsPerTenant: 2000,
+};
+
+export interface LogRouteOptions {
+  coordinator: Pick<Coordinator, 'readLogs'>;
+  clock: Clock;
+  log: Log;
+  limits?: Partial<LogRouteLimits & SseLimits>;
+}
+
+type App = FastifyInstance<
+  RawServerDefault,
+  RawRequestDefaultExpression,
+  RawReplyDefaultExpression,
+  FastifyBaseLogger,
+  ZodTypeProvider
+>;
+
+const EPOCH_MS = /^\d{1,15}$/;
+const wholeNumber = z.coerce.number().int().min(0);
+
+/** What the gateway's own hooks read of a route: who may call it, and that it has no deadline. */
+const ROUTE_CONFIG = { access: 'jobs:read', pace: 'stream' } as const;
+
+const params = z.strictObject({ id: z.string().min(1).max(200) });
+const headers = z.looseObject({
+  'last-event-id': z
+    .string()
+    .regex(/^\d{1,15}$/)
+    .optional(),
+});
+const page = z.object({
+  data: z.array(logRecord),
+  meta: z.object({
+    next: z.int().describe('Pass as `after` to go on'),
+    complete: z.boolean().describe('Nothing will ever come after this'),
+  }),
+});
+
+function querySchema(limits: LogRouteLimits) {
+  return z.strictObject({
+    follow: z.enum(['true', 'false']).default('false'),
+    task: wholeNumber.optional().describe('Only this task index'),
+    since: z
+      .string()
+      .max(40)
+      .refine((text) => !Number.isNaN(timeOf(text)), 'is no ISO 8601 time and no ms since 1970')
+      .optional()
+      .describe('Only output from then on: an ISO 8601 time, or ms since 1970'),
+    tail: wholeNumber.max(limits.tailLines).optional().describe('Only the last so many lines'),
+    after: wholeNumber.optional().describe('Only records with a higher seq'),
+  });
+}
+
+function timeOf(text: string): number {
+  return EPOCH_MS.test(text) ? Number(text) : Date.parse(text);
+}
+
+export function registerLogRoutes(app: App, options: LogRouteOptions): void {
+  const limits = { ...LOG_ROUTE_LIMITS, ...options.limits };
+  const follows = new Follows(limits.streamsPerTenant);
+  // Otherwise a server that closes waits for its followers.
+  app.addHook('preClose', async () => follows.endAll());
+  app.get(
+    '/v1/jobs/:id/logs',
+    {
+      config: ROUTE_CONFIG,
+      schema: { params, headers, querystring: querySchema(limits), response: { 200: page } },
+    },
+    async (request, reply) => {
+      const { follow, task, since, tail, after } = request.query;
+      const resumed = request.headers['last-event-id'];
+      const query: LogQuery = { after: Number(resumed ?? after ?? 0), waitMs: 0 };
+      if (task !== undefined) query.task = task;
+      if (since !== undefined) query.sinceMs = timeOf(since);
+      if (tail !== undefined && after !== undefined && after > 0) {
+        throw new DroverError('INVALID_ARGUMENT', 'tail and after cannot both be given');
+      }
+      // A browser that resumes asks with the same URL: the tail it wanted lies behind it.
+      if (tail !== undefined && resumed === undefined) query.tailLines = tail;
+      const who = request.principal;
+      const read: ReadPage = (query) => options.coordinator.readLogs(who, request.params.id, query);
+      if (follow === 'false') return sendPage(reply, await read(query));
+      follows.check(who.tenant);
+      const first = await read(query);
+      const stream = follows.open(who.tenant, reply, options);
+      await followLog({ stream, read, query, first, waitMs: limits.waitMs, log: options.log });
+      return reply;
+    },
+  );
+}
+
+/** Past the schema: checking every record of a page again costs more than reading them. */
+function sendPage(reply: FastifyReply, { records, next, complete }: LogPage): FastifyReply {
+  return reply
+    .header('content-type', 'application/json; charset=utf-8')
+    .serializer(JSON.stringify)
+    .send({ data: records, meta: { next, complete } });
+}
+
+type ReadPage = (query: LogQuery) => Promise<LogPage>;
+
+interface FollowOptions {
+  stream: SseStream;
+  read: ReadPage;
+  query: LogQuery;
+  first: LogPage;
+  waitMs: number;
+  log: Log;
+}
+
+async function followLog(options: FollowOptions): Promise<void> {
+  const { stream, read, first, waitMs, log } = options;
+  const { tailLines: _, ...query } = options.query;
+  try {
+    let page = first;
+    while (await stream.send(eventsOf(page))) {
+      if (page.complete) break;
+      page = await read({ ...query, after: page.next, waitMs });
+    }
+  } catch (error) {
+    if (!(error instanceof DroverError)) log.error({ err: error }, 'a log follow failed');
+    await stream.send([problemEvent(error)]);
+  } finally {
+    stream.end();
+  }
+}
+
+function eventsOf(page: LogPage): SseEvent[] {
+  const events: SseEvent[] = page.records.map((record) => ({
+    id: record.seq,
+    event: 'log',
+    data: JSON.stringify(record),
+  }));
+  const end = { id: page.next, event: 'end', data: JSON.stringify({ next: page.next }) };
+  if (page.complete) events.push(end);
+  // What was looked at and not wanted need not be looked at again after a reconnect.
+  else if (page.next > (page.records.at(-1)?.seq ?? 0)) events.push({ id: page.next });
+  return events;
+}
+
+/** Too late for a status: the client learns why, and may resume. */
+function problemEvent(error: unknown): SseEvent {
+  const code = error instanceof DroverError ? error.code : 'INTERNAL';
+  const { status, title } = ERRORS[code];
+  const detail = error instanceof DroverError ? error.message : title;
+  return { event: 'problem', data: JSON.stringify({ code, status, title, detail }) };
+}
+
+/** The open follows, counted per tenant. */
+class Follows {
+  readonly #mostPerTenant: number;
+  readonly #streams = new Set<SseStream>();
+  readonly #counts = new Map<string, number>();
+
+  constructor(mostPerTenant: number) {
+    this.#mostPerTenant = mostPerTenant;
+  }
+
+  check(tenant: string): void {
+    if ((this.#counts.get(tenant) ?? 0) < this.#mostPerTenant) return;
+    throw new DroverError('TOO_MANY', `${this.#mostPerTenant} log follows are open already`, {
+      hint: 'Close some, or read without follow.',
+    });
+  }
+
+  open(tenant: string, reply: FastifyReply, { clock, limits }: LogRouteOptions): SseStream {
+    const stream = openSse(reply, { clock, ...(limits === undefined ? {} : { limits }) });
+    this.#counts.set(tenant, (this.#counts.get(tenant) ?? 0) + 1);
+    this.#streams.add(stream);
+    void this.#countDown(tenant, stream);
+    return stream;
+  }
+
+  async #countDown(tenant: string, stream: SseStream): Promise<void> {
+    await stream.whenClosed;
+    this.#streams.delete(stream);
+    const left = (this.#counts.get(tenant) ?? 1) - 1;
+    if (left === 0) this.#counts.delete(tenant);
+    else this.#counts.set(tenant, left);
+  }
+
+  endAll(): void {
+    for (const stream of this.#streams) stream.end();
+  }
+}

@@ -1,0 +1,118 @@
+/** Server-sent events on a Fastify reply: no faster than the client reads, over when it leaves. */
+import type { FastifyReply } from 'fastify';
+import type { Clock, Timer } from '../../lib/clock.ts';
+
+export interface SseLimits {
+  /** A comment after so much silence: proxies cut connections that look dead. */
+  heartbeatMs: number;
+  /** A client that takes nothing for so long is cut off; it can resume where it was. */
+  stalledMs: number;
+  /** How long a client that lost the connection is told to wait. */
+  retryMs: number;
+}
+
+export const SSE_LIMITS: Readonly<SseLimits> = {
+  heartbeatMs: 15_000,
+  stalledMs: 120_000,
+  retryMs: 1_000,
+};
+
+/** Without `data` it only moves the client's last event id. */
+export interface SseEvent {
+  id?: number;
+  event?: string;
+  data?: string;
+}
+
+export interface SseStream {
+  /** Resolves when the client has room for more: true, or false once it is gone. */
+  send(events: readonly SseEvent[]): Promise<boolean>;
+  readonly isOpen: boolean;
+  /** Resolves once, however it ended. */
+  readonly whenClosed: Promise<void>;
+  end(): void;
+}
+
+export interface SseOptions {
+  clock: Clock;
+  limits?: Partial<SseLimits>;
+}
+
+/** Takes the reply over. Errors have to be answered before this. */
+export function openSse(reply: FastifyReply, options: SseOptions): SseStream {
+  const limits = { ...SSE_LIMITS, ...options.limits };
+  const { clock } = options;
+  const response = reply.raw;
+  const over = Promise.withResolvers<void>();
+  let isOpen = true;
+  let heartbeat: Timer | undefined;
+  /** Ends a send that waits for room. */
+  let proceed: (() => void) | undefined;
+
+  const beat = (): void => {
+    heartbeat = clock.setTimer(limits.heartbeatMs, () => {
+      if (!response.writableNeedDrain) response.write(':\n\n');
+      beat();
+    });
+  };
+  const closed = (): void => {
+    if (!isOpen) return;
+    isOpen = false;
+    heartbeat?.cancel();
+    proceed?.();
+    over.resolve();
+  };
+  const roomOrGone = async (): Promise<void> => {
+    const stalled = clock.setTimer(limits.stalledMs, () => response.destroy());
+    await new Promise<void>((resolve) => {
+      proceed = resolve;
+      response.once('drain', resolve);
+    });
+    if (proceed) response.off('drain', proceed);
+    proceed = undefined;
+    stalled.cancel();
+  };
+
+  reply.hijack();
+  response.on('close', closed);
+  // A connection that breaks is a client that left; 'close' follows.
+  response.on('error', closed);
+  for (const [name, value] of Object.entries(reply.getHeaders())) {
+    if (value !== undefined) response.setHeader(name, value);
+  }
+  response.writeHead(200, {
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-store',
+    'x-accel-buffering': 'no',
+  });
+  response.write(`retry: ${limits.retryMs}\n\n`);
+  // It may have left before anybody listened.
+  if (response.destroyed) closed();
+  else beat();
+
+  return {
+    async send(events) {
+      if (!isOpen || events.length === 0) return isOpen;
+      heartbeat?.cancel();
+      beat();
+      if (!response.write(events.map(formatEvent).join(''))) await roomOrGone();
+      return isOpen;
+    },
+    get isOpen() {
+      return isOpen;
+    },
+    whenClosed: over.promise,
+    end() {
+      if (isOpen) response.end();
+      closed();
+    },
+  };
+}
+
+function formatEvent({ id, event, data }: SseEvent): string {
+  let text = '';
+  if (id !== undefined) text += `id: ${id}\n`;
+  if (event !== undefined) text += `event: ${event}\n`;
+  if (data !== undefined) text += `data: ${data.replaceAll(/\r\n|\r|\n/g, '\ndata: ')}\n`;
+  return `${text}\n`;
+}

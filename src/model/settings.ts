@@ -1,0 +1,256 @@
+/**
+ * Every setting of Drover with its default, in one schema. It lies in model/, the lowest folder
+ * that may know domain words: every part may name its section's type, and none may import bin/.
+ */
+import { z } from 'zod';
+import { loadConfig } from '../lib/config.ts';
+import { DroverError } from '../lib/errors.ts';
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const GIB = 1024 * MIB;
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+/** No timer of Node counts further than this many milliseconds. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const duration = z.int().min(1).max(LONGEST_TIMER_MS);
+const period = z.int().min(10).max(HOUR);
+const bytes = z.int().min(1);
+const port = z.int().min(0).max(65_535);
+const text = z.string().max(4096);
+
+/** Prefaulted, so that a section left out has its defaults. */
+const section = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
+  z.strictObject(shape).prefault({} as never);
+
+const data = section({
+  dir: text.min(1).default('~/.drover'),
+});
+
+const server = section({
+  host: text.min(1).default('127.0.0.1'),
+  port: port.default(7070),
+  publicUrl: text.default(''),
+  insecure: z.boolean().default(false),
+  bodyLimitBytes: bytes
+    .min(KIB)
+    .max(GIB)
+    .default(16 * MIB),
+  unaryTimeoutMs: duration.default(30 * SECOND),
+  streamTimeoutMs: duration.default(HOUR),
+});
+
+const grpc = section({
+  enabled: z.boolean().default(true),
+  host: text.min(1).default('127.0.0.1'),
+  port: port.default(7071),
+});
+
+const store = section({
+  kind: z.enum(['sqlite', 'postgres']).default('sqlite'),
+  url: text.default(''),
+  urlFile: text.default(''),
+  cacheBytes: bytes.min(MIB).default(64 * MIB),
+  checkpointPages: z.int().min(100).default(10_000),
+});
+
+const cluster = section({
+  name: z.string().min(1).max(63).default('local'),
+});
+
+const leases = section({
+  workerMs: duration.default(30 * SECOND),
+  attemptMs: duration.default(5 * MINUTE),
+  killMarginMs: duration.default(15 * SECOND),
+  longPollMs: duration.default(10 * SECOND),
+});
+
+const loops = section({
+  scheduleMs: period.default(SECOND),
+  leasesMs: period.default(SECOND),
+  deadlinesMs: period.default(SECOND),
+});
+
+const logs = section({
+  level: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
+  maxJobBytes: bytes.default(GIB),
+  segmentBytes: bytes
+    .min(4 * KIB)
+    .max(GIB)
+    .default(8 * MIB),
+});
+
+const agent = section({
+  name: z.string().max(200).default(''),
+  resources: text.default(''),
+  pool: z.string().min(1).max(100).default('default'),
+  address: z.string().max(255).default(''),
+  network: z.string().max(255).default(''),
+  dataDir: text.default(''),
+  attributes: z.record(z.string().min(1).max(63), z.string().max(256)).default({}),
+});
+
+/** The largest worker a pool can bring: what asks for more is refused at once. */
+const largestWorker = z.strictObject({
+  cpus: z.number().min(0.001).max(1024),
+  memoryBytes: z.int().min(0).default(0),
+  gpus: z.int().min(0).max(1024).default(0),
+  gpuModel: z.string().max(100).default(''),
+  gpuMemoryBytes: z.int().min(0).default(0),
+});
+
+const fleet = section({
+  /** By name. The pool `default` exists without being named. */
+  pools: z
+    .record(z.string().min(1).max(100), z.strictObject({ largestWorker: largestWorker.optional() }))
+    .default({}),
+});
+
+const limits = section({
+  listPage: z.int().min(1).max(500).default(500),
+  streamsPerTenant: z.int().min(1).default(200),
+  tunnelStreams: z.int().min(1).max(65_535).default(256),
+});
+
+const sections = z.strictObject({
+  data,
+  server,
+  grpc,
+  store,
+  cluster,
+  leases,
+  loops,
+  logs,
+  agent,
+  fleet,
+  limits,
+});
+export type Settings = z.output<typeof sections>;
+export const settingsSchema = sections.superRefine(checkTogether);
+
+export const VARIABLE_PREFIX = 'DROVER_';
+/** Variables the command line and older scripts know by a short name. */
+const ALIASES = { DROVER_DATA: 'data.dir', DROVER_LOG_LEVEL: 'logs.level' };
+/** Drover's variables that are no settings: where the file and the server are, and a task's own. */
+const OTHER_VARIABLES = [
+  /^DROVER_(CONFIG|URL|TOKEN|JOIN_TOKEN)$/,
+  /^DROVER_(JOB|TASK|ATTEMPT|ARRAY|GANG|PORT|PORTS|WORKER|CHECKPOINT)(_|$)/,
+];
+
+export interface SettingsSources {
+  env: Readonly<Record<string, string | undefined>>;
+  /** By setting, `{ 'server.port': 8080 }`; undefined means the flag was not given. */
+  argvOverrides?: Readonly<Record<string, unknown>>;
+  /** Returns the file's text; throws as `readFileSync` does. */
+  readFile: (path: string) => string;
+}
+
+export interface LoadedSettings {
+  settings: Settings;
+  /** For a person, one sentence each; nothing was refused. */
+  warnings: string[];
+}
+
+/** The settings of this process. Throws DroverError with every problem found. */
+export function loadSettings(sources: SettingsSources): LoadedSettings {
+  const { env, argvOverrides = {}, readFile } = sources;
+  const { file, warnings } = findFile(env, readFile);
+  const loaded = loadConfig({
+    schema: settingsSchema,
+    prefix: VARIABLE_PREFIX,
+    env,
+    overrides: argvOverrides,
+    aliases: ALIASES,
+    otherVariables: OTHER_VARIABLES,
+    refuseInFile: refuseSecret,
+    ...(file ? { file } : {}),
+  });
+  const settings = resolvePaths(loaded.config, env['HOME']);
+  return {
+    settings: { ...settings, store: { ...settings.store, url: storeUrl(settings, readFile) } },
+    warnings: [...warnings, ...loaded.warnings],
+  };
+}
+
+function checkTogether(settings: Settings, context: z.RefinementCtx): void {
+  const fail = (setting: string, message: string): void =>
+    context.addIssue({ code: 'custom', path: setting.split('.'), message });
+  const { leases: lease, store: database } = settings;
+  if (lease.longPollMs >= lease.workerMs) {
+    fail('leases.longPollMs', `must be below leases.workerMs (${lease.workerMs})`);
+  }
+  if (lease.workerMs > lease.attemptMs) {
+    fail('leases.workerMs', `must be at most leases.attemptMs (${lease.attemptMs})`);
+  }
+  if (lease.killMarginMs >= lease.attemptMs) {
+    fail('leases.killMarginMs', `must be below leases.attemptMs (${lease.attemptMs})`);
+  }
+  const named = [database.url, database.urlFile].filter((value) => value !== '').length;
+  if (database.kind === 'postgres' && named !== 1) {
+    fail('store.url', 'PostgreSQL needs one of store.url (as DROVER_STORE_URL) and store.urlFile');
+  }
+  if (database.kind === 'sqlite' && named > 0) {
+    fail('store.kind', 'store.url and store.urlFile are for postgres; SQLite lies in data.dir');
+  }
+}
+
+/** The file is optional; one that was named and is absent is worth a word. */
+function findFile(
+  env: SettingsSources['env'],
+  readFile: SettingsSources['readFile'],
+): { file?: { path: string; text: string }; warnings: string[] } {
+  const named = env['DROVER_CONFIG'];
+  if (!named && !env['HOME']) return { warnings: [] };
+  const path = expandHome(named || '~/.config/drover/config.yaml', env['HOME']);
+  try {
+    return { file: { path, text: readFile(path) }, warnings: [] };
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== 'ENOENT') {
+      throw new DroverError('INVALID_ARGUMENT', `The config file ${path} cannot be read`, {
+        hint: 'Check its permissions, or name another one by DROVER_CONFIG.',
+        cause: error,
+      });
+    }
+    const warning = `DROVER_CONFIG names ${path}, which does not exist; the defaults are used`;
+    return { warnings: named ? [warning] : [] };
+  }
+}
+
+/** A password in a config file ends up in a repository. */
+function refuseSecret(setting: string, value: unknown): string | undefined {
+  if (setting !== 'store.url' || typeof value !== 'string') return undefined;
+  if (!/^[a-z]+:\/\/[^/@]*:[^/@]+@/.test(value) && !/[?&]password=/.test(value)) return undefined;
+  return 'holds a password; give it as DROVER_STORE_URL or in a file named by store.urlFile';
+}
+
+function resolvePaths(settings: Settings, home: string | undefined): Settings {
+  const dir = expandHome(settings.data.dir, home);
+  const dataDir = settings.agent.dataDir
+    ? expandHome(settings.agent.dataDir, home)
+    : `${dir}/agent`;
+  return { ...settings, data: { dir }, agent: { ...settings.agent, dataDir } };
+}
+
+function expandHome(path: string, home: string | undefined): string {
+  if (path !== '~' && !path.startsWith('~/')) return path;
+  if (home) return home + path.slice(1);
+  throw new DroverError(
+    'INVALID_ARGUMENT',
+    `${path} is below the home folder, and HOME is not set`,
+    {
+      hint: 'Set HOME, or give the path in full (DROVER_DATA=/var/lib/drover).',
+    },
+  );
+}
+
+function storeUrl({ store: database }: Settings, readFile: SettingsSources['readFile']): string {
+  if (!database.urlFile) return database.url;
+  try {
+    return readFile(database.urlFile).trim();
+  } catch (error) {
+    const detail = `store.urlFile names ${database.urlFile}, which cannot be read`;
+    throw new DroverError('INVALID_ARGUMENT', detail, { cause: error });
+  }
+}

@@ -1,0 +1,273 @@
+/** A Coordinator that is somewhere else: the contract over gRPC, for gateways and command line. */
+import type { Principal } from '../../model/token.ts';
+import type { Coordinator, LogPage, LogQuery, Page } from '../coordinator.ts';
+import type { JobView, PageQuery } from '../jobs.ts';
+import * as agents from './agentMessages.ts';
+import { METADATA } from './caller.ts';
+import { connect, type Connection, type GrpcCoordinatorOptions } from './connection.ts';
+import * as fleet from './fleetMessages.ts';
+import * as jobs from './jobMessages.ts';
+import { specToWire } from './specMessages.ts';
+import * as w from './wire.ts';
+
+/** A wait is asked for in pieces, so that a dead connection is noticed and proxies keep it open. */
+const WAIT_PIECE_MS = 20_000;
+export type GrpcCoordinator = Coordinator & { close(): void };
+
+export function createGrpcCoordinator(options: GrpcCoordinatorOptions): GrpcCoordinator {
+  const connection = connect(options);
+  return {
+    ...jobCalls(connection),
+    ...fleetCalls(connection),
+    ...agentCalls(connection),
+    ...gatewayCalls(connection),
+    close: () => connection.close(),
+  };
+}
+
+type Part<Name extends keyof Coordinator> = Pick<Coordinator, Name>;
+
+function jobCalls(
+  connection: Connection,
+): Part<
+  | 'submit'
+  | 'getJob'
+  | 'listJobs'
+  | 'cancelJob'
+  | 'listTasks'
+  | 'listAttempts'
+  | 'listEvents'
+  | 'waitJob'
+  | 'readLogs'
+  | 'queue'
+> {
+  const { coordinator, call, by } = connection;
+  return {
+    async submit(who, { specs, idempotencyKey, bodyHash }) {
+      const request = {
+        specs: specs.map(specToWire),
+        idempotencyKey: idempotencyKey ?? undefined,
+        bodyHash: bodyHash ?? undefined,
+      };
+      return call(
+        by(who),
+        (options) => coordinator.submitJobs(request, options),
+        ({ ids, replayed }) => ({ ids, replayed }),
+      );
+    },
+    getJob: (who, id) =>
+      call(
+        by(who),
+        (options) => coordinator.getJob({ id }, options),
+        ({ job }) => jobs.jobFromWire(job),
+      ),
+    async listJobs(who, { state, name, owner, ...page }) {
+      const request = { page, state: w.jobState.toWireOrNone(state), name, owner };
+      return call(
+        by(who),
+        (options) => coordinator.listJobs(request, options),
+        (response) => pageOf(response.jobs.map(jobs.jobFromWire), response.nextCursor),
+      );
+    },
+    cancelJob: (who, id) =>
+      call(
+        by(who),
+        (options) => coordinator.cancelJob({ id }, options),
+        ({ job }) => jobs.jobFromWire(job),
+      ),
+    listTasks: (who, job, page) =>
+      call(
+        by(who),
+        (options) => coordinator.listTasks({ job, page }, options),
+        (response) => pageOf(response.tasks.map(jobs.taskFromWire), response.nextCursor),
+      ),
+    listAttempts: (who, job, page) =>
+      call(
+        by(who),
+        (options) => coordinator.listAttempts({ job, page }, options),
+        (response) => pageOf(response.attempts.map(jobs.attemptFromWire), response.nextCursor),
+      ),
+    listEvents: (who, job, page) =>
+      call(
+        by(who),
+        (options) => coordinator.listEvents({ job, page }, options),
+        (response) => pageOf(response.events.map(jobs.eventFromWire), response.nextCursor),
+      ),
+    waitJob: (who, id, waitMs) => waitJob(connection, who, id, waitMs),
+    readLogs: (who, job, query) => readLogs(connection, who, job, query),
+    queue: (who, page) =>
+      call(
+        by(who),
+        (options) => coordinator.getQueue({ page }, options),
+        (response) => pageOf(response.entries.map(jobs.queueEntryFromWire), response.nextCursor),
+      ),
+  };
+}
+
+async function waitJob(
+  { coordinator, call, by }: Connection,
+  who: Principal,
+  id: string,
+  waitMs: number,
+): Promise<JobView> {
+  const deadline = performance.now() + waitMs;
+  for (;;) {
+    const left = Math.max(0, Math.ceil(deadline - performance.now()));
+    const piece = Math.min(left, WAIT_PIECE_MS);
+    const job = await call(
+      by(who),
+      (options) => coordinator.waitJob({ id, waitMs: w.toBigint(piece) }, options),
+      (response) => jobs.jobFromWire(response.job),
+      piece,
+    );
+    if (job.endedAtMs !== null || performance.now() >= deadline) return job;
+  }
+}
+
+async function readLogs(
+  { coordinator, call, by }: Connection,
+  who: Principal,
+  job: string,
+  query: LogQuery,
+): Promise<LogPage> {
+  // A shorter wait than asked for is within the contract: the caller asks again.
+  const waitMs = Math.min(query.waitMs, WAIT_PIECE_MS);
+  const request = {
+    job,
+    after: w.toBigint(query.after),
+    task: query.task,
+    sinceMs: w.toBigintOrNone(query.sinceMs),
+    tailLines: query.tailLines,
+    waitMs: w.toBigint(waitMs),
+  };
+  return call(
+    by(who),
+    (options) => coordinator.readLogs(request, options),
+    ({ records, next, complete }) => ({
+      records: records.map(jobs.logRecordFromWire),
+      next: w.toNumber(next),
+      complete,
+    }),
+    waitMs,
+  );
+}
+
+function fleetCalls({
+  coordinator,
+  call,
+  by,
+}: Connection): Part<
+  'cluster' | 'listWorkers' | 'setDraining' | 'listTokens' | 'createToken' | 'revokeToken'
+> {
+  return {
+    cluster: (who) =>
+      call(
+        by(who),
+        (options) => coordinator.getCluster({}, options),
+        ({ cluster }) => fleet.clusterFromWire(cluster),
+      ),
+    listWorkers: (who, page: PageQuery) =>
+      call(
+        by(who),
+        (options) => coordinator.listWorkers({ page }, options),
+        (response) => pageOf(response.workers.map(fleet.workerFromWire), response.nextCursor),
+      ),
+    setDraining: (who, worker, draining) =>
+      call(
+        by(who),
+        (options) => coordinator.setDraining({ worker, draining }, options),
+        (response) => fleet.workerFromWire(response.worker),
+      ),
+    listTokens: (who, page) =>
+      call(
+        by(who),
+        (options) => coordinator.listTokens({ page }, options),
+        (response) => pageOf(response.tokens.map(fleet.tokenFromWire), response.nextCursor),
+      ),
+    async createToken(who, wanted) {
+      const request = {
+        ...wanted,
+        kind: w.tokenKind.toWire(wanted.kind),
+        expiresInMs: w.toBigintOrNone(wanted.expiresInMs),
+      };
+      return call(
+        by(who),
+        (options) => coordinator.createToken(request, options),
+        ({ token }) => fleet.tokenFromWire(token),
+      );
+    },
+    revokeToken: (who, id) =>
+      call(
+        by(who),
+        (options) => coordinator.revokeToken({ id }, options),
+        ({ token }) => fleet.tokenFromWire(token),
+      ),
+  };
+}
+
+function agentCalls({ agent, call }: Connection): Part<'join' | 'sync' | 'appendLogs'> {
+  return {
+    join: (token, request) =>
+      call(
+        as(token),
+        (options) => agent.join(agents.joinRequestToWire(request), options),
+        agents.joinReplyFromWire,
+      ),
+    sync: (token, request) =>
+      call(
+        as(token),
+        (options) => agent.sync(agents.syncRequestToWire(request), options),
+        agents.syncReplyFromWire,
+        WAIT_PIECE_MS,
+      ),
+    appendLogs: (token, chunks) =>
+      call(
+        as(token),
+        (options) => agent.appendLogs({ chunks: chunks.map(agents.chunkToWire) }, options),
+        ({ acks }) => acks.map(agents.ackFromWire),
+      ),
+  };
+}
+
+function as(token: string): Record<string, string> {
+  return { [METADATA.authorization]: `Bearer ${token}` };
+}
+
+function gatewayCalls({
+  coordinator,
+  call,
+  by,
+}: Connection): Part<'authenticate' | 'registerGateway' | 'openTunnel' | 'readiness' | 'metrics'> {
+  return {
+    authenticate: (secret) =>
+      call(
+        {},
+        (options) => coordinator.authenticate({ secret }, options),
+        ({ principal }) => principal && fleet.principalFromWire(principal),
+      ),
+    registerGateway: (url, leaseMs) =>
+      call(
+        {},
+        (options) => coordinator.registerGateway({ url, leaseMs: w.toBigint(leaseMs) }, options),
+        () => undefined,
+      ),
+    openTunnel: (who, task, gatewayUrl) =>
+      call(
+        by(who),
+        (options) => coordinator.openTunnel({ task, gatewayUrl }, options),
+        ({ ticketHash, worker, attempt }) => ({ ticketHash, worker, attempt }),
+      ),
+    readiness: () =>
+      call({}, (options) => coordinator.readiness({}, options), fleet.readinessFromWire),
+    metrics: () =>
+      call(
+        {},
+        (options) => coordinator.metrics({}, options),
+        ({ text }) => text,
+      ),
+  };
+}
+
+function pageOf<Item>(items: Item[], nextCursor: string | undefined): Page<Item> {
+  return { items, nextCursor: nextCursor ?? null };
+}

@@ -1,0 +1,115 @@
+/** The connection behind a remote Coordinator: metadata, time limits, and errors made whole. */
+import { type CallOptions, type Client, createClient } from '@connectrpc/connect';
+import { createGrpcTransport, Http2SessionManager } from '@connectrpc/connect-node';
+import { DroverError } from '../../lib/errors.ts';
+import { systemRandom, type Random } from '../../lib/random.ts';
+import type { Principal } from '../../model/token.ts';
+import { Agent } from '../gen/drover/v1/agent_pb.ts';
+import { Coordinator as CoordinatorService } from '../gen/drover/v1/coordinator_pb.ts';
+import { isLoopback } from './address.ts';
+import { METADATA, principalToMetadata } from './caller.ts';
+import { fromConnectError } from './errors.ts';
+import { GRPC_LIMITS, type GrpcLimits } from './limits.ts';
+
+/** A connection with calls on it that does not answer this often is given up. */
+const PING_INTERVAL_MS = 10_000;
+const PING_TIMEOUT_MS = 5_000;
+
+export interface GrpcCoordinatorOptions {
+  /** grpc://host:port, or grpcs://host:port with TLS. */
+  url: string;
+  /** For gateways: calls are made on behalf of the principal given to each method. */
+  apiSecret?: string;
+  /** For users: calls are made as the token's owner, and the principal given is not looked at. */
+  token?: string;
+  /** PEM. `ca` when the server's certificate is not signed by a public one; the rest for mTLS. */
+  tls?: { ca?: string; cert?: string; key?: string };
+  /** Allows clear text to another machine. */
+  insecure?: boolean;
+  limits?: Partial<GrpcLimits>;
+  random?: Random;
+}
+
+export interface Connection {
+  coordinator: Client<typeof CoordinatorService>;
+  agent: Client<typeof Agent>;
+  /** Makes one call and reads its answer; every failure is a DroverError. */
+  call: <Response, Result>(
+    metadata: Record<string, string>,
+    rpc: (options: CallOptions) => Promise<Response>,
+    read: (response: Response) => Result,
+    waitMs?: number,
+  ) => Promise<Result>;
+  /** Metadata of a call on somebody's behalf. */
+  by: (who: Principal) => Record<string, string>;
+  close: () => void;
+}
+
+export function connect(options: GrpcCoordinatorOptions): Connection {
+  const { apiSecret, token, random = systemRandom } = options;
+  const limits = { ...GRPC_LIMITS, ...options.limits };
+  const baseUrl = httpUrl(options);
+  const ping = { pingIntervalMs: PING_INTERVAL_MS, pingTimeoutMs: PING_TIMEOUT_MS };
+  const sessionManager = new Http2SessionManager(baseUrl, ping, { ...options.tls });
+  const transport = createGrpcTransport({
+    baseUrl,
+    sessionManager,
+    acceptCompression: [],
+    readMaxBytes: limits.responseBytes,
+    writeMaxBytes: limits.requestBytes,
+  });
+  const closed = new AbortController();
+  const secret = apiSecret === undefined ? {} : { [METADATA.apiSecret]: apiSecret };
+  const bearer = token === undefined ? {} : { [METADATA.authorization]: `Bearer ${token}` };
+  return {
+    coordinator: createClient(CoordinatorService, transport),
+    agent: createClient(Agent, transport),
+    async call(metadata, rpc, read, waitMs = 0) {
+      const headers = { [METADATA.requestId]: random.hex(8), ...bearer, ...secret, ...metadata };
+      const timeoutMs = limits.unaryMs + waitMs;
+      const response = await rpc({ headers, timeoutMs, signal: closed.signal }).catch(
+        (error: unknown) => {
+          throw fromConnectError(error);
+        },
+      );
+      return readAnswer(response, read);
+    },
+    by: (who) => (apiSecret === undefined ? {} : principalToMetadata(who)),
+    close() {
+      closed.abort(new DroverError('UNAVAILABLE', 'the connection to the controller was closed'));
+      sessionManager.abort();
+    },
+  };
+}
+
+function httpUrl({ url, insecure }: GrpcCoordinatorOptions): string {
+  const match = /^grpc(s?):\/\/(\[[^\]]+\]|[^/:]+)(:\d+)?\/?$/.exec(url);
+  if (!match) {
+    throw new DroverError('INVALID_ARGUMENT', `${JSON.stringify(url)} is not a controller's URL`, {
+      hint: 'Write grpc://host:port, or grpcs://host:port with TLS.',
+    });
+  }
+  const [, tls = '', host = '', port = ''] = match;
+  if (!tls && !insecure && !isLoopback(host)) {
+    throw new DroverError('INVALID_ARGUMENT', `gRPC to ${host} would send tokens in clear text`, {
+      hint: 'Use grpcs://, or allow it with insecure.',
+    });
+  }
+  return `http${tls}://${host}${port}`;
+}
+
+/** An answer we cannot read is the controller's fault, not the user's. */
+function readAnswer<Response, Result>(
+  response: Response,
+  read: (response: Response) => Result,
+): Result {
+  try {
+    return read(response);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new DroverError('INTERNAL', `the controller's answer could not be read: ${why}`, {
+      hint: 'Check that controller and gateway are of the same version.',
+      cause,
+    });
+  }
+}

@@ -1,0 +1,61 @@
+/** Limits of the gRPC listener and its clients, and the wait that enforces those of time. */
+import { DroverError } from '../../lib/errors.ts';
+
+export interface GrpcLimits {
+  /** Of one message to the server: a batch of jobs, a post of log chunks. */
+  requestBytes: number;
+  /** Of one message from the server: a page of a list or of logs. */
+  responseBytes: number;
+  /** A plain call is given up after this long. */
+  unaryMs: number;
+  /** Longest time a call is held for something to happen; a longer wait is cut to it. */
+  heldMs: number;
+  /** A stream is ended after this long; its client resumes. */
+  streamMs: number;
+  /** A stream learns this soon that its token was revoked, like a gateway that caches tokens. */
+  recheckMs: number;
+  streamsPerConnection: number;
+  connections: number;
+  /** How long a stop waits for calls in progress. */
+  drainMs: number;
+}
+
+export const GRPC_LIMITS: GrpcLimits = {
+  requestBytes: 16 * 1024 * 1024,
+  responseBytes: 64 * 1024 * 1024,
+  unaryMs: 30_000,
+  heldMs: 60_000,
+  streamMs: 3_600_000,
+  recheckMs: 5_000,
+  streamsPerConnection: 1000,
+  connections: 10_000,
+  drainMs: 5_000,
+};
+
+/**
+ * The work's result, unless time runs out or a signal comes first. The work itself cannot be
+ * stopped; its result is dropped then.
+ */
+export function bounded<Result>(
+  work: Promise<Result>,
+  limitMs: number,
+  signals: readonly AbortSignal[],
+): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      settle();
+      reject(new DroverError('TIMEOUT', `the call was given up after ${limitMs} ms`));
+    }, limitMs);
+    const onAbort = (): void => {
+      settle();
+      reject(signals.find((signal) => signal.aborted)?.reason as Error);
+    };
+    const settle = (): void => {
+      clearTimeout(timer);
+      for (const signal of signals) signal.removeEventListener('abort', onAbort);
+    };
+    for (const signal of signals) signal.addEventListener('abort', onAbort, { once: true });
+    if (signals.some((signal) => signal.aborted)) onAbort();
+    work.then(resolve, reject).finally(settle);
+  });
+}

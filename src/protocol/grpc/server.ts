@@ -1,0 +1,186 @@
+/** The gRPC listener: the Coordinator contract, the agent calls and health on HTTP/2. */
+import {
+  createServer,
+  createSecureServer,
+  type Http2SecureServer,
+  type Http2Server,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+  type ServerHttp2Session,
+} from 'node:http2';
+import { createConnectRouter } from '@connectrpc/connect';
+import type { UniversalHandler } from '@connectrpc/connect/protocol';
+import {
+  universalRequestFromNodeRequest,
+  universalResponseToNodeResponse,
+} from '@connectrpc/connect-node';
+import { DroverError } from '../../lib/errors.ts';
+import type { Log } from '../../lib/log.ts';
+import { systemRandom, type Random } from '../../lib/random.ts';
+import type { Coordinator } from '../coordinator.ts';
+import { Agent } from '../gen/drover/v1/agent_pb.ts';
+import { Coordinator as CoordinatorService } from '../gen/drover/v1/coordinator_pb.ts';
+import { Health } from '../gen/grpc/health/v1/health_pb.ts';
+import { isLoopback } from './address.ts';
+import { agentService } from './agentService.ts';
+import { coordinatorService } from './coordinatorService.ts';
+import { gate, guard } from './guard.ts';
+import { healthService } from './healthService.ts';
+import { GRPC_LIMITS, type GrpcLimits } from './limits.ts';
+
+export interface GrpcServerOptions {
+  coordinator: Coordinator;
+  host: string;
+  /** 0 takes any free one. */
+  port: number;
+  /** PEM. With `ca`, clients must show a certificate signed by it. */
+  tls?: { cert: string; key: string; ca?: string };
+  /** Allows clear text on an address other machines can reach. */
+  insecure?: boolean;
+  /** Gateways that know it may call on behalf of any user. Unset: none may. */
+  apiSecret?: string;
+  log: Log;
+  limits?: Partial<GrpcLimits>;
+  random?: Random;
+}
+
+export interface GrpcServer {
+  port: number;
+  /** Refuses new calls, ends streams, waits for calls in progress up to `drainMs`. */
+  close(): Promise<void>;
+}
+
+export async function createGrpcServer(options: GrpcServerOptions): Promise<GrpcServer> {
+  refuseClearText(options);
+  const limits = { ...GRPC_LIMITS, ...options.limits };
+  const closing = new AbortController();
+  const handlers = createHandlers(options, limits, closing.signal);
+  const server = createHttpServer(options, limits);
+  const sessions = new Set<ServerHttp2Session>();
+  server.on('session', (session) => {
+    sessions.add(session);
+    session.on('close', () => sessions.delete(session));
+  });
+  server.on('request', (request, response) => {
+    void serve(handlers, request, response, options.log);
+  });
+  // Broken clients end their own connection only; without a listener some would end the process.
+  for (const event of ['sessionError', 'tlsClientError', 'clientError']) {
+    server.on(event, (error: Error) =>
+      options.log.debug({ event, error: error.message }, 'client'),
+    );
+  }
+  await listen(server, options);
+  const address = server.address();
+  return {
+    port: typeof address === 'object' && address ? address.port : options.port,
+    close: () => close(server, sessions, closing, limits.drainMs),
+  };
+}
+
+function refuseClearText({ host, tls, insecure }: GrpcServerOptions): void {
+  if (tls || insecure || isLoopback(host)) return;
+  throw new DroverError('INVALID_ARGUMENT', `gRPC on ${host} would send tokens in clear text`, {
+    hint: 'Give a certificate and key, listen on 127.0.0.1, or allow it with insecure.',
+  });
+}
+
+function createHandlers(
+  options: GrpcServerOptions,
+  limits: GrpcLimits,
+  closing: AbortSignal,
+): Map<string, UniversalHandler> {
+  const { coordinator, apiSecret, log, random = systemRandom } = options;
+  const router = createConnectRouter({
+    grpc: true,
+    grpcWeb: false,
+    connect: false,
+    // Compressing costs more than it saves between machines of one cluster.
+    acceptCompression: [],
+    readMaxBytes: limits.requestBytes,
+    writeMaxBytes: limits.responseBytes,
+    maxTimeoutMs: limits.streamMs,
+    requestGate: gate({ coordinator, apiSecret, log, random }),
+    interceptors: [guard({ limits, closing, log })],
+  });
+  router.service(CoordinatorService, coordinatorService({ coordinator, limits, closing }));
+  router.service(Agent, agentService(coordinator));
+  router.service(Health, healthService({ coordinator, limits, closing, log }));
+  return new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
+}
+
+function createHttpServer(
+  { tls }: GrpcServerOptions,
+  limits: GrpcLimits,
+): Http2Server | Http2SecureServer {
+  const settings = { maxConcurrentStreams: limits.streamsPerConnection };
+  const server = tls
+    ? createSecureServer({
+        ...tls,
+        settings,
+        minVersion: 'TLSv1.2',
+        requestCert: tls.ca !== undefined,
+        rejectUnauthorized: tls.ca !== undefined,
+      })
+    : createServer({ settings });
+  server.maxConnections = limits.connections;
+  return server;
+}
+
+/** Connect's own adapter prints to the console and throws on a bad authority; this one logs. */
+async function serve(
+  handlers: Map<string, UniversalHandler>,
+  request: Http2ServerRequest,
+  response: Http2ServerResponse,
+  log: Log,
+): Promise<void> {
+  try {
+    const handler = handlers.get(request.url.split('?', 1)[0] ?? '');
+    if (!handler) {
+      response.writeHead(404).end();
+      return;
+    }
+    const call = universalRequestFromNodeRequest(request, response, undefined, undefined);
+    await universalResponseToNodeResponse(await handler(call), response);
+  } catch (error) {
+    // The client left while it was answered, or sent something that is not a request.
+    log.debug({ path: request.url, error: String(error) }, 'a call broke off');
+    if (!response.headersSent && !response.stream?.destroyed) response.writeHead(400).end();
+  }
+}
+
+function listen(
+  server: Http2Server | Http2SecureServer,
+  { host, port }: GrpcServerOptions,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onError = (cause: NodeJS.ErrnoException): void => {
+      const hint = 'Choose another address or port, or stop what holds it.';
+      const why = cause.code === 'EADDRINUSE' ? 'the port is in use' : cause.message;
+      const message = `cannot listen for gRPC on ${host}:${port}: ${why}`;
+      reject(new DroverError('CONFLICT', message, { hint, cause }));
+    };
+    server.once('error', onError);
+    server.listen(port, host, () => {
+      server.off('error', onError);
+      resolve();
+    });
+  });
+}
+
+async function close(
+  server: Http2Server | Http2SecureServer,
+  sessions: Set<ServerHttp2Session>,
+  closing: AbortController,
+  drainMs: number,
+): Promise<void> {
+  if (closing.signal.aborted) return;
+  closing.abort(new DroverError('UNAVAILABLE', 'the server is stopping', { hint: 'Call again.' }));
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  for (const session of sessions) session.close();
+  const timer = setTimeout(() => {
+    for (const session of sessions) session.destroy();
+  }, drainMs);
+  await closed;
+  clearTimeout(timer);
+}

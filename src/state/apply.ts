@@ -1,0 +1,39 @@
+/** Applies one mutation to the state, whole or not at all. */
+import { assign } from './assign.ts';
+import { cancel } from './cancel.ts';
+import { giveUp, lose, stop } from './endings.ts';
+import type { Mutation, Result } from './mutations.ts';
+import { observe } from './observe.ts';
+import type { State } from './state.ts';
+import { submit } from './submit.ts';
+import { createToken, revokeToken } from './tokens.ts';
+import { drain, join, moveLiveWorker } from './workers.ts';
+
+export function apply(state: State, mutation: Mutation, nowMs: number): Result {
+  switch (mutation.kind) {
+    case 'submit':
+      return submit(state, mutation, nowMs);
+    case 'cancel':
+      return cancel(state, mutation, nowMs);
+    case 'assign':
+      return assign(state, mutation, nowMs);
+    case 'observe':
+      return observe(state, mutation, nowMs);
+    case 'stop':
+      return stop(state, mutation, nowMs);
+    case 'lose':
+      return lose(state, mutation, nowMs);
+    case 'give-up':
+      return giveUp(state, mutation, nowMs);
+    case 'join':
+      return join(state, mutation, nowMs);
+    case 'move-worker':
+      return moveLiveWorker(state, mutation, nowMs);
+    case 'drain':
+      return drain(state, mutation, nowMs);
+    case 'create-token':
+      return createToken(state, mutation, nowMs);
+    case 'revoke-token':
+      return revokeToken(state, mutation, nowMs);
+  }
+}

@@ -1,0 +1,57 @@
+/** What changed since the last batch: rows for the writer, events in order, and hints for the planner. */
+import type { Attempt } from '../model/attempt.ts';
+import type { Claim } from '../model/claim.ts';
+import type { Event, EventKind } from '../model/event.ts';
+import type { AttemptUid, JobId, TaskId, WorkerId } from '../model/ids.ts';
+import type { Job, JobState } from '../model/job.ts';
+import type { Task } from '../model/task.ts';
+import type { Token } from '../model/token.ts';
+import type { Worker } from '../model/worker.ts';
+
+export type Operation = 'insert' | 'update';
+export type ClaimOperation = Operation | 'delete';
+
+/** How a job ended: kept on its row, because its tasks leave the memory with it. */
+export interface JobEnding {
+  state: JobState;
+  reason: string;
+  exitCode: number | null;
+  startedAtMs: number | null;
+  succeeded: number;
+  failed: number;
+  cancelled: number;
+  unschedulable: number;
+}
+
+export class Changes {
+  readonly jobs = new Map<Job, Operation>();
+  readonly endings = new Map<Job, JobEnding>();
+  readonly tasks = new Map<Task, Operation>();
+  readonly attempts = new Map<Attempt, Operation>();
+  readonly workers = new Map<Worker, Operation>();
+  readonly tokens = new Map<Token, Operation>();
+  readonly claims = new Map<Claim, ClaimOperation>();
+  readonly events: Event[] = [];
+
+  get empty(): boolean {
+    return (
+      this.events.length === 0 &&
+      this.jobs.size === 0 &&
+      this.tasks.size === 0 &&
+      this.attempts.size === 0 &&
+      this.workers.size === 0 &&
+      this.tokens.size === 0 &&
+      this.claims.size === 0
+    );
+  }
+}
+
+export interface EventNote {
+  kind: EventKind;
+  tenant: string;
+  job?: JobId;
+  task?: TaskId;
+  attempt?: AttemptUid;
+  worker?: WorkerId;
+  data?: Event['data'];
+}

@@ -1,0 +1,134 @@
+/** Mutations: plain data with guards. A failed guard is a result, never an exception. */
+import type { StopCause } from '../model/attempt.ts';
+import type { Claim } from '../model/claim.ts';
+import type { AttemptUid, JobId, TaskId, TokenId, WorkerId } from '../model/ids.ts';
+import type { JobSpec } from '../model/job.ts';
+import type { Token } from '../model/token.ts';
+import type { Worker } from '../model/worker.ts';
+import type { Ending } from '../core/retry.ts';
+
+export interface Submit {
+  kind: 'submit';
+  tenant: string;
+  owner: string;
+  submittingPrincipal: string;
+  specs: JobSpec[];
+  idempotencyKey: string | null;
+  bodyHash: string | null;
+}
+
+export interface Cancel {
+  kind: 'cancel';
+  job: JobId;
+  by: string;
+}
+
+/** One task, or a whole gang: all or none. */
+export interface Assign {
+  kind: 'assign';
+  job: JobId;
+  round: number;
+  tasks: { task: TaskId; version: number; claim: Claim }[];
+}
+
+/** What an agent sees. Only what differs from the state has an effect. */
+export interface Observe {
+  kind: 'observe';
+  worker: WorkerId;
+  observed: Observed[];
+  /** The full list came from the newest sync, so what is missing from it is gone from the machine. */
+  complete: boolean;
+}
+
+export interface Observed {
+  uid: AttemptUid;
+  state: 'STARTING' | 'RUNNING' | 'STOPPING' | 'ENDED';
+  ending: (Ending & { stdoutBytes: number | null; stderrBytes: number | null }) | null;
+}
+
+export interface Stop {
+  kind: 'stop';
+  attempts: { uid: AttemptUid; version: number }[];
+  cause: StopCause;
+  reason: string;
+}
+
+/** The lease of these attempts ran out, or there is proof that their machine is gone. */
+export interface Lose {
+  kind: 'lose';
+  attempts: AttemptUid[];
+  reason: string;
+}
+
+/** Tasks that waited longer than `startWithin`. */
+export interface GiveUp {
+  kind: 'give-up';
+  job: JobId;
+  reason: string;
+}
+
+export interface Join {
+  kind: 'join';
+  /** Fields of the registration; id and version are the state's. */
+  worker: Omit<Worker, 'id' | 'version' | 'state' | 'draining' | 'joinedAtMs' | 'endedAtMs'>;
+  maxLiveWorkers: number;
+}
+
+export interface MoveWorker {
+  kind: 'move-worker';
+  worker: WorkerId;
+  move: 'suspect' | 'recover' | 'lose';
+  reason: string;
+}
+
+export interface Drain {
+  kind: 'drain';
+  worker: WorkerId;
+  draining: boolean;
+  by: string;
+}
+
+export interface CreateToken {
+  kind: 'create-token';
+  token: Omit<Token, 'id' | 'createdAtMs' | 'revokedAtMs'>;
+}
+
+export interface RevokeToken {
+  kind: 'revoke-token';
+  token: TokenId;
+}
+
+export type Mutation =
+  | Submit
+  | Cancel
+  | Assign
+  | Observe
+  | Stop
+  | Lose
+  | GiveUp
+  | Join
+  | MoveWorker
+  | Drain
+  | CreateToken
+  | RevokeToken;
+
+/** `stale`: what the mutation was computed from has changed since; whoever planned it plans again. */
+export type Result =
+  | { kind: 'done' }
+  | { kind: 'stale'; reason: string }
+  | { kind: 'missing'; what: string }
+  | { kind: 'submitted'; ids: JobId[]; replayed: boolean }
+  | { kind: 'key-mismatch' }
+  | { kind: 'joined'; worker: WorkerId; superseded: boolean }
+  | { kind: 'too-many'; limit: number }
+  | { kind: 'token'; id: TokenId };
+
+export const DONE: Result = { kind: 'done' };
+
+export function stale(reason: string): Result {
+  return { kind: 'stale', reason };
+}
+
+export function missing(what: string): Result {
+  return { kind: 'missing', what };
+}

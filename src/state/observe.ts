@@ -1,0 +1,67 @@
+/** What agents observe, and what follows for attempts and tasks. Stale reports have no effect. */
+import { moveAttempt } from '../core/lifecycle/attempt.ts';
+import type { Attempt } from '../model/attempt.ts';
+import { endAttempt, lostEnding } from './endings.ts';
+import { DONE, missing, type Observe, type Observed, type Result } from './mutations.ts';
+import type { LiveWorker, State } from './state.ts';
+
+export function observe(state: State, mutation: Observe, nowMs: number): Result {
+  const live = state.workers.get(mutation.worker);
+  if (!live) return missing(`worker ${mutation.worker}`);
+  for (const seen of mutation.observed) {
+    const attempt = state.attempts.get(seen.uid);
+    // Unknown, or run by another worker: not this agent's to report. Its sync reply says stop.
+    if (attempt?.worker === mutation.worker) observeOne(state, attempt, seen, nowMs);
+  }
+  if (mutation.complete) loseMissing(state, live, mutation.observed, nowMs);
+  return DONE;
+}
+
+function observeOne(state: State, attempt: Attempt, seen: Observed, nowMs: number): void {
+  if (seen.ending) {
+    if (attempt.startedAtMs === null && seen.ending.cause !== 'never-started') {
+      markStarted(state, attempt, nowMs);
+    }
+    endAttempt(state, attempt, seen.ending, nowMs);
+    return;
+  }
+  if (seen.state === 'STARTING' && attempt.state === 'ASSIGNED') {
+    attempt.state = moveAttempt('start', attempt.state);
+    state.touchAttempt(attempt);
+  }
+  if (seen.state === 'RUNNING' && attempt.startedAtMs === null) {
+    markStarted(state, attempt, nowMs);
+    if (attempt.state !== 'STOPPING') attempt.state = moveAttempt('run', attempt.state);
+    state.touchAttempt(attempt);
+    state.note(nowMs, {
+      kind: 'task.running',
+      tenant: attempt.tenant,
+      job: attempt.job,
+      task: attempt.task,
+      attempt: attempt.uid,
+      worker: attempt.worker,
+    });
+  }
+}
+
+function markStarted(state: State, attempt: Attempt, nowMs: number): void {
+  attempt.startedAtMs = nowMs;
+  const found = state.task(attempt.task);
+  if (!found) return;
+  found.task.startedAtMs ??= nowMs;
+  if (found.task.state === 'ASSIGNED') state.moveTask(found.live, found.task, 'run', '');
+}
+
+/**
+ * An attempt this agent once reported and now does not have is gone with its files. One it never
+ * reported may still be on its way and is sent again.
+ */
+function loseMissing(state: State, live: LiveWorker, observed: Observed[], nowMs: number): void {
+  if (live.attempts.size === 0) return;
+  const seen = new Set(observed.map((one) => one.uid));
+  for (const attempt of [...live.attempts.values()]) {
+    const reported = attempt.state === 'STARTING' || attempt.startedAtMs !== null;
+    if (!reported || seen.has(attempt.uid)) continue;
+    endAttempt(state, attempt, lostEnding('the agent no longer knows it'), nowMs);
+  }
+}

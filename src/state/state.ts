@@ -1,0 +1,347 @@
+/**
+ * The live state: everything that has not ended, in memory, changed only by mutations (see apply.ts).
+ * It knows nothing of SQL or time; it remembers what changed so that others can write and plan.
+ */
+import { Capacity } from '../core/placement/capacity.ts';
+import { countTasks, jobState, type TaskCounts } from '../core/lifecycle/job.ts';
+import { moveTask, taskEnded, type TASK_MOVES } from '../core/lifecycle/task.ts';
+import type { Attempt } from '../model/attempt.ts';
+import type { Claim } from '../model/claim.ts';
+import { idMinter, type AttemptUid, type ClusterId, type JobId } from '../model/ids.ts';
+import type { TaskId, TokenId, WorkerId } from '../model/ids.ts';
+import type { Job } from '../model/job.ts';
+import type { Task } from '../model/task.ts';
+import type { Token } from '../model/token.ts';
+import type { Worker } from '../model/worker.ts';
+import { Changes, type EventNote, type JobEnding, type Operation } from './changes.ts';
+import { Deltas } from './deltas.ts';
+import { classKeyOf } from './requests.ts';
+
+export interface LiveJob {
+  job: Job;
+  /** In order of index. */
+  tasks: Task[];
+  counts: TaskCounts;
+  /** Tasks with the same key ask for the same and are interchangeable to the planner. */
+  classKey: string;
+  /** The current attempt of each task by index, while it lives. */
+  attempts: Map<number, Attempt>;
+  /** Gangs: where rank 0 of the newest round listens, known from its claim. */
+  master: { address: string; port: number } | null;
+}
+
+export interface LiveWorker {
+  worker: Worker;
+  capacity: Capacity;
+  attempts: Map<AttemptUid, Attempt>;
+}
+
+export interface IdempotencyEntry {
+  bodyHash: string;
+  ids: JobId[];
+  createdAtMs: number;
+}
+
+/** What a rebuild starts from: rows of everything that has not ended. */
+export interface Snapshot {
+  clusterId: ClusterId;
+  epoch: number;
+  /** Highest event number that was committed. */
+  seq: number;
+  jobs: Job[];
+  tasks: Task[];
+  attempts: Attempt[];
+  claims: Claim[];
+  workers: Worker[];
+  tokens: Token[];
+  idempotency: { tenant: string; key: string; entry: IdempotencyEntry }[];
+}
+
+export class State {
+  readonly clusterId: ClusterId;
+  readonly epoch: number;
+  readonly jobs = new Map<JobId, LiveJob>();
+  readonly attempts = new Map<AttemptUid, Attempt>();
+  readonly workers = new Map<WorkerId, LiveWorker>();
+  readonly workersByToken = new Map<string, LiveWorker>();
+  readonly workersByMachine = new Map<string, LiveWorker>();
+  readonly claims = new Map<AttemptUid, Claim>();
+  readonly tokens = new Map<TokenId, Token>();
+  readonly tokensByHash = new Map<string, Token>();
+  /** Pools that a join token was made for. */
+  readonly pools = new Set<string>();
+  readonly idempotency = new Map<string, IdempotencyEntry>();
+  readonly mint: (prefix: string) => string;
+  /** Jobs with a limit on running or waiting, so that nobody need look through the others. */
+  readonly timed = new Set<LiveJob>();
+  readonly deltas = new Deltas();
+  /** Workers whose next sync would say something new. */
+  readonly wake = new Set<WorkerId>();
+  changes = new Changes();
+  #seq: number;
+
+  constructor(snapshot: Snapshot) {
+    this.clusterId = snapshot.clusterId;
+    this.epoch = snapshot.epoch;
+    this.#seq = snapshot.seq;
+    this.mint = idMinter(snapshot.clusterId, snapshot.epoch);
+    for (const job of snapshot.jobs) this.#adoptJob(job, []);
+    for (const task of snapshot.tasks) this.jobs.get(task.job)?.tasks.push(task);
+    for (const live of this.jobs.values()) {
+      live.tasks.sort((a, b) => a.index - b.index);
+      live.counts = countTasks(live.tasks);
+      for (const task of live.tasks) this.deltas.tasks.add(task);
+    }
+    for (const worker of snapshot.workers) this.addWorker(worker);
+    for (const claim of snapshot.claims) this.#hold(claim);
+    for (const attempt of snapshot.attempts) this.#adoptAttempt(attempt);
+    for (const token of snapshot.tokens) this.#adoptToken(token);
+    for (const { tenant, key, entry } of snapshot.idempotency) {
+      this.idempotency.set(idempotencyKey(tenant, key), entry);
+    }
+  }
+
+  /** Everything that changed since the last call, to be written as one batch. */
+  takeChanges(): Changes {
+    const taken = this.changes;
+    this.changes = new Changes();
+    return taken;
+  }
+
+  get seq(): number {
+    return this.#seq;
+  }
+
+  note(nowMs: number, event: EventNote): void {
+    this.changes.events.push({
+      epoch: this.epoch,
+      seq: ++this.#seq,
+      atMs: nowMs,
+      kind: event.kind,
+      tenant: event.tenant,
+      job: event.job ?? null,
+      task: event.task ?? null,
+      attempt: event.attempt ?? null,
+      worker: event.worker ?? null,
+      data: event.data ?? {},
+    });
+  }
+
+  addJob(job: Job, tasks: Task[]): void {
+    this.#adoptJob(job, tasks);
+    this.changes.jobs.set(job, 'insert');
+    for (const task of tasks) {
+      this.changes.tasks.set(task, 'insert');
+      this.deltas.tasks.add(task);
+    }
+  }
+
+  task(id: TaskId): { live: LiveJob; task: Task } | undefined {
+    const dot = id.lastIndexOf('.');
+    const live = this.jobs.get(id.slice(0, dot) as JobId);
+    if (!live) return undefined;
+    const task = taskAt(live.tasks, Number(id.slice(dot + 1)));
+    return task && { live, task };
+  }
+
+  /** The one place where a task's state changes. */
+  moveTask(live: LiveJob, task: Task, move: keyof typeof TASK_MOVES, reason: string): void {
+    const to = moveTask(move, task.state);
+    live.counts[task.state]--;
+    live.counts[to]++;
+    task.state = to;
+    task.reason = reason;
+    this.touchTask(task);
+  }
+
+  touchJob(job: Job): void {
+    job.version++;
+    mark(this.changes.jobs, job);
+  }
+
+  touchTask(task: Task): void {
+    task.version++;
+    mark(this.changes.tasks, task);
+    this.deltas.tasks.add(task);
+  }
+
+  touchAttempt(attempt: Attempt): void {
+    attempt.version++;
+    mark(this.changes.attempts, attempt);
+  }
+
+  touchWorker(worker: Worker): void {
+    worker.version++;
+    mark(this.changes.workers, worker);
+    this.deltas.workers.add(worker.id);
+  }
+
+  addAttempt(attempt: Attempt, claim: Claim): void {
+    this.changes.attempts.set(attempt, 'insert');
+    this.changes.claims.set(claim, 'insert');
+    this.#hold(claim);
+    this.#adoptAttempt(attempt);
+  }
+
+  /** Frees the claim and drops the attempt from the live maps; its row has been touched before. */
+  dropAttempt(attempt: Attempt): void {
+    this.attempts.delete(attempt.uid);
+    const live = this.jobs.get(attempt.job);
+    const task = this.task(attempt.task)?.task;
+    if (live && task && live.attempts.get(task.index) === attempt) live.attempts.delete(task.index);
+    this.workers.get(attempt.worker)?.attempts.delete(attempt.uid);
+    this.wake.add(attempt.worker);
+    const claim = this.claims.get(attempt.uid);
+    if (!claim) return;
+    this.claims.delete(attempt.uid);
+    this.workers.get(claim.worker)?.capacity.give(claim);
+    this.deltas.claims.add(attempt.uid);
+    if (this.changes.claims.get(claim) === 'insert') this.changes.claims.delete(claim);
+    else this.changes.claims.set(claim, 'delete');
+  }
+
+  touchClaim(claim: Claim): void {
+    if (!this.changes.claims.has(claim)) this.changes.claims.set(claim, 'update');
+    this.deltas.claims.add(claim.owner);
+  }
+
+  addWorker(worker: Worker): LiveWorker {
+    const live: LiveWorker = {
+      worker,
+      capacity: new Capacity(worker.resources),
+      attempts: new Map(),
+    };
+    this.workers.set(worker.id, live);
+    this.workersByToken.set(worker.tokenHash, live);
+    this.workersByMachine.set(worker.machine, live);
+    this.deltas.workers.add(worker.id);
+    return live;
+  }
+
+  dropWorker(live: LiveWorker): void {
+    this.workers.delete(live.worker.id);
+    this.workersByToken.delete(live.worker.tokenHash);
+    this.workersByMachine.delete(live.worker.machine);
+    this.deltas.workers.add(live.worker.id);
+    this.wake.add(live.worker.id);
+  }
+
+  addToken(token: Token): void {
+    this.#adoptToken(token);
+    this.changes.tokens.set(token, 'insert');
+  }
+
+  dropToken(token: Token): void {
+    this.tokensByHash.delete(token.hash);
+    mark(this.changes.tokens, token);
+  }
+
+  /** Called when the last task of a job ended: what its row must keep. */
+  endJob(live: LiveJob, nowMs: number): void {
+    const ending = endingOf(live);
+    live.job.endedAtMs = nowMs;
+    this.touchJob(live.job);
+    this.changes.endings.set(live.job, ending);
+    this.note(nowMs, {
+      kind: 'job.ended',
+      tenant: live.job.tenant,
+      job: live.job.id,
+      data: { state: ending.state, exitCode: ending.exitCode },
+    });
+  }
+
+  /** After their end was committed nobody needs ended jobs in memory. */
+  evict(changes: Changes): void {
+    for (const job of changes.endings.keys()) {
+      const live = this.jobs.get(job.id);
+      if (!live || live.attempts.size > 0) continue;
+      this.jobs.delete(job.id);
+      this.timed.delete(live);
+    }
+  }
+
+  #adoptJob(job: Job, tasks: Task[]): void {
+    const live: LiveJob = {
+      job,
+      tasks,
+      counts: countTasks(tasks),
+      classKey: classKeyOf(job),
+      attempts: new Map(),
+      master: null,
+    };
+    this.jobs.set(job.id, live);
+    if (job.spec.timeLimitMs > 0 || job.spec.startWithinMs > 0) this.timed.add(live);
+  }
+
+  #adoptAttempt(attempt: Attempt): void {
+    this.attempts.set(attempt.uid, attempt);
+    const found = this.task(attempt.task);
+    found?.live.attempts.set(found.task.index, attempt);
+    const worker = this.workers.get(attempt.worker)?.worker;
+    const port = this.claims.get(attempt.uid)?.ports[0];
+    if (found?.task.index === 0 && worker && port !== undefined) {
+      found.live.master = { address: worker.address, port };
+    }
+    this.workers.get(attempt.worker)?.attempts.set(attempt.uid, attempt);
+    this.wake.add(attempt.worker);
+  }
+
+  #hold(claim: Claim): void {
+    this.claims.set(claim.owner, claim);
+    this.workers.get(claim.worker)?.capacity.take(claim);
+    this.deltas.claims.add(claim.owner);
+  }
+
+  #adoptToken(token: Token): void {
+    this.tokens.set(token.id, token);
+    if (token.kind === 'join') this.pools.add(token.pool);
+    if (token.revokedAtMs === null) this.tokensByHash.set(token.hash, token);
+  }
+}
+
+/** Indices of an array need not be dense; the list is sorted by them. */
+function taskAt(tasks: Task[], index: number): Task | undefined {
+  if (tasks[index]?.index === index) return tasks[index];
+  let low = 0;
+  let high = tasks.length - 1;
+  while (low <= high) {
+    const middle = (low + high) >> 1;
+    const task = tasks[middle];
+    if (!task || task.index === index) return task;
+    if (task.index < index) low = middle + 1;
+    else high = middle - 1;
+  }
+  return undefined;
+}
+
+export function idempotencyKey(tenant: string, key: string): string {
+  return `${tenant}\n${key}`;
+}
+
+function mark<Row>(rows: Map<Row, Operation>, row: Row): void {
+  if (!rows.has(row)) rows.set(row, 'update');
+}
+
+/** The first task that did not exit 0 gives a job its code and its reason. */
+export function endingOf(live: LiveJob): JobEnding {
+  let exitCode: number | null = null;
+  let startedAtMs: number | null = null;
+  let reason = '';
+  for (const task of live.tasks) {
+    if (task.exitCode !== null && (exitCode === null || exitCode === 0)) exitCode = task.exitCode;
+    if (task.startedAtMs !== null && (startedAtMs === null || task.startedAtMs < startedAtMs)) {
+      startedAtMs = task.startedAtMs;
+    }
+    if (!reason && taskEnded(task.state) && task.state !== 'SUCCEEDED') reason = task.reason;
+  }
+  return {
+    state: jobState(live.counts),
+    reason: reason || (live.tasks[0]?.reason ?? ''),
+    exitCode,
+    startedAtMs,
+    succeeded: live.counts.SUCCEEDED,
+    failed: live.counts.FAILED,
+    cancelled: live.counts.CANCELLED,
+    unschedulable: live.counts.UNSCHEDULABLE,
+  };
+}

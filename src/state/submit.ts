@@ -1,0 +1,97 @@
+/** Submission: jobs and their tasks appear, once per idempotency key. */
+import { taskId, type JobId } from '../model/ids.ts';
+import type { Job, JobSpec } from '../model/job.ts';
+import type { Task } from '../model/task.ts';
+import type { Result, Submit } from './mutations.ts';
+import { idempotencyKey, type State } from './state.ts';
+
+/** How long a key is remembered. */
+export const IDEMPOTENCY_MS = 24 * 3600 * 1000;
+
+export function submit(state: State, mutation: Submit, nowMs: number): Result {
+  const { idempotencyKey: key, bodyHash } = mutation;
+  if (key !== null) {
+    forgetOldKeys(state, nowMs);
+    const known = state.idempotency.get(idempotencyKey(mutation.tenant, key));
+    if (known) {
+      if (known.bodyHash !== bodyHash) return { kind: 'key-mismatch' };
+      return { kind: 'submitted', ids: known.ids, replayed: true };
+    }
+  }
+  const ids = mutation.specs.map((spec) => addJob(state, mutation, spec, nowMs));
+  if (key !== null) {
+    const entry = { bodyHash: bodyHash ?? '', ids, createdAtMs: nowMs };
+    state.idempotency.set(idempotencyKey(mutation.tenant, key), entry);
+  }
+  return { kind: 'submitted', ids, replayed: false };
+}
+
+function addJob(state: State, mutation: Submit, spec: JobSpec, nowMs: number): JobId {
+  const id = state.mint('j') as JobId;
+  const indices = indicesOf(spec);
+  const job: Job = {
+    id,
+    cluster: 'local',
+    tenant: mutation.tenant,
+    owner: mutation.owner,
+    submittingPrincipal: mutation.submittingPrincipal,
+    kind: 'batch',
+    spec,
+    taskCount: indices.length,
+    round: 0,
+    createdAtMs: nowMs,
+    cancelRequestedAtMs: null,
+    cancelledBy: null,
+    endedAtMs: null,
+    idempotencyKey: mutation.idempotencyKey,
+    bodyHash: mutation.bodyHash,
+    version: 1,
+  };
+  state.addJob(
+    job,
+    indices.map((index) => newTask(job, index)),
+  );
+  state.note(nowMs, {
+    kind: 'job.submitted',
+    tenant: job.tenant,
+    job: id,
+    data: { by: mutation.submittingPrincipal, tasks: indices.length },
+  });
+  return id;
+}
+
+function indicesOf(spec: JobSpec): number[] {
+  if (spec.shape.kind === 'array') return spec.shape.indices.toSorted((a, b) => a - b);
+  const size = spec.shape.kind === 'gang' ? spec.shape.size : 1;
+  return Array.from({ length: size }, (_, index) => index);
+}
+
+function newTask(job: Job, index: number): Task {
+  return {
+    id: taskId(job.id, index),
+    job: job.id,
+    cluster: job.cluster,
+    tenant: job.tenant,
+    index,
+    state: 'PENDING',
+    attempts: 0,
+    failures: 0,
+    interruptions: 0,
+    roundDone: false,
+    reason: '',
+    exitCode: null,
+    notBeforeMs: 0,
+    createdAtMs: job.createdAtMs,
+    startedAtMs: null,
+    endedAtMs: null,
+    version: 1,
+  };
+}
+
+/** Entries are in order of time, so this stops at the first young one. */
+function forgetOldKeys(state: State, nowMs: number): void {
+  for (const [key, entry] of state.idempotency) {
+    if (entry.createdAtMs > nowMs - IDEMPOTENCY_MS) return;
+    state.idempotency.delete(key);
+  }
+}

@@ -1,0 +1,116 @@
+/** Workers join, are suspected, lost, drained. */
+import { moveWorker } from '../core/lifecycle/worker.ts';
+import { Capacity } from '../core/placement/capacity.ts';
+import type { WorkerId } from '../model/ids.ts';
+import type { Worker } from '../model/worker.ts';
+import { endAttempt, lostEnding } from './endings.ts';
+import { DONE, missing, stale } from './mutations.ts';
+import type { Drain, Join, MoveWorker, Result } from './mutations.ts';
+import type { LiveWorker, State } from './state.ts';
+
+/** Workers belong to the installation, not to a tenant. */
+const SYSTEM_TENANT = '';
+
+/** A machine that joins again keeps its worker, with a new token: whoever holds the old one is fenced. */
+export function join(state: State, mutation: Join, nowMs: number): Result {
+  const earlier = state.workersByMachine.get(mutation.worker.machine);
+  if (earlier) return supersede(state, earlier, mutation, nowMs);
+  const limit = mutation.maxLiveWorkers;
+  if (limit > 0 && countLive(state, mutation.worker.joinToken) >= limit) {
+    return { kind: 'too-many', limit };
+  }
+  const worker: Worker = {
+    ...mutation.worker,
+    id: state.mint('w') as WorkerId,
+    state: 'ONLINE',
+    draining: false,
+    joinedAtMs: nowMs,
+    endedAtMs: null,
+    version: 1,
+  };
+  state.addWorker(worker);
+  state.changes.workers.set(worker, 'insert');
+  noteWorker(state, 'worker.joined', worker, nowMs, { name: worker.name, pool: worker.pool });
+  return { kind: 'joined', worker: worker.id, superseded: false };
+}
+
+function supersede(state: State, live: LiveWorker, mutation: Join, nowMs: number): Result {
+  const { worker } = live;
+  const rebooted = worker.bootId !== mutation.worker.bootId;
+  state.workersByToken.delete(worker.tokenHash);
+  Object.assign(worker, mutation.worker);
+  state.workersByToken.set(worker.tokenHash, live);
+  if (worker.state === 'SUSPECT') worker.state = moveWorker('recover', worker.state);
+  // Another boot id is proof that nothing of before still runs there.
+  if (rebooted) loseAll(state, live, 'the machine was restarted', nowMs);
+  live.capacity = new Capacity(worker.resources);
+  for (const uid of live.attempts.keys()) {
+    const claim = state.claims.get(uid);
+    if (claim) live.capacity.take(claim);
+  }
+  state.touchWorker(worker);
+  state.wake.add(worker.id);
+  noteWorker(state, 'worker.joined', worker, nowMs, { name: worker.name, again: true });
+  return { kind: 'joined', worker: worker.id, superseded: true };
+}
+
+export function moveLiveWorker(state: State, mutation: MoveWorker, nowMs: number): Result {
+  const live = state.workers.get(mutation.worker);
+  if (!live) return missing(`worker ${mutation.worker}`);
+  const { worker } = live;
+  const expected = mutation.move === 'recover' ? 'SUSPECT' : 'ONLINE';
+  if (mutation.move !== 'lose' && worker.state !== expected) return stale(`it is ${worker.state}`);
+  worker.state = moveWorker(mutation.move, worker.state);
+  if (mutation.move === 'lose') {
+    loseAll(state, live, mutation.reason, nowMs);
+    worker.endedAtMs = nowMs;
+    state.dropWorker(live);
+  }
+  state.touchWorker(worker);
+  const kinds = {
+    suspect: 'worker.suspect',
+    recover: 'worker.online',
+    lose: 'worker.lost',
+  } as const;
+  noteWorker(state, kinds[mutation.move], worker, nowMs, { reason: mutation.reason });
+  return DONE;
+}
+
+export function drain(state: State, mutation: Drain, nowMs: number): Result {
+  const live = state.workers.get(mutation.worker);
+  if (!live) return missing(`worker ${mutation.worker}`);
+  if (live.worker.draining === mutation.draining) return DONE;
+  live.worker.draining = mutation.draining;
+  state.touchWorker(live.worker);
+  const kind = mutation.draining ? 'worker.draining' : 'worker.undrained';
+  noteWorker(state, kind, live.worker, nowMs, { by: mutation.by });
+  return DONE;
+}
+
+function loseAll(state: State, live: LiveWorker, reason: string, nowMs: number): void {
+  for (const attempt of [...live.attempts.values()]) {
+    endAttempt(state, attempt, lostEnding(reason), nowMs);
+  }
+}
+
+function countLive(state: State, joinToken: string): number {
+  let count = 0;
+  for (const { worker } of state.workers.values()) if (worker.joinToken === joinToken) count++;
+  return count;
+}
+
+function noteWorker(
+  state: State,
+  kind:
+    | 'worker.joined'
+    | 'worker.suspect'
+    | 'worker.online'
+    | 'worker.lost'
+    | 'worker.draining'
+    | 'worker.undrained',
+  worker: Worker,
+  nowMs: number,
+  data: Record<string, string | boolean>,
+): void {
+  state.note(nowMs, { kind, tenant: SYSTEM_TENANT, worker: worker.id, data });
+}

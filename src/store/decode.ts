@@ -1,0 +1,129 @@
+/** From rows back to the state's entities, for the rebuild. */
+import type { Attempt } from '../model/attempt.ts';
+import type { Claim } from '../model/claim.ts';
+import { taskId, type JobId } from '../model/ids.ts';
+import type { Job } from '../model/job.ts';
+import { unpackSpec } from '../model/spec.ts';
+import type { Task } from '../model/task.ts';
+import type { Token } from '../model/token.ts';
+import type { Worker } from '../model/worker.ts';
+import type { AttemptRow, ClaimRow, JobRow, TaskRow, TokenRow, WorkerRow } from './tables.ts';
+
+export function decodeJob(row: JobRow): Job {
+  return {
+    id: row.id as Job['id'],
+    cluster: row.cluster,
+    tenant: row.tenant,
+    owner: row.owner,
+    submittingPrincipal: row.submitting_principal,
+    kind: row.kind as Job['kind'],
+    spec: unpackSpec(row.spec),
+    taskCount: row.task_count,
+    round: row.round,
+    createdAtMs: row.created_at_ms,
+    cancelRequestedAtMs: row.cancel_requested_at_ms,
+    cancelledBy: row.cancelled_by,
+    endedAtMs: row.ended_at_ms,
+    idempotencyKey: row.idempotency_key,
+    bodyHash: row.body_hash,
+    version: row.version,
+  };
+}
+
+export function decodeTask(row: TaskRow): Task {
+  return {
+    id: taskId(row.job as JobId, row.task_index),
+    job: row.job as JobId,
+    cluster: row.cluster,
+    tenant: row.tenant,
+    index: row.task_index,
+    state: row.state as Task['state'],
+    attempts: row.attempts,
+    failures: row.failures,
+    interruptions: row.interruptions,
+    roundDone: row.round_done === 1,
+    reason: row.reason,
+    exitCode: row.exit_code,
+    notBeforeMs: row.not_before_ms,
+    createdAtMs: row.created_at_ms,
+    startedAtMs: row.started_at_ms,
+    endedAtMs: row.ended_at_ms,
+    version: row.version,
+  };
+}
+
+export function decodeAttempt(row: AttemptRow): Attempt {
+  return {
+    uid: row.uid as Attempt['uid'],
+    task: taskId(row.job as JobId, row.task_index),
+    job: row.job as JobId,
+    tenant: row.tenant,
+    n: row.n,
+    round: row.round,
+    worker: row.worker as Attempt['worker'],
+    state: row.state as Attempt['state'],
+    stopCause: row.stop_cause as Attempt['stopCause'],
+    cause: row.cause as Attempt['cause'],
+    exitCode: row.exit_code,
+    signal: row.signal,
+    message: row.message,
+    assignedAtMs: row.assigned_at_ms,
+    startedAtMs: row.started_at_ms,
+    endedAtMs: row.ended_at_ms,
+    stdoutBytes: row.stdout_bytes,
+    stderrBytes: row.stderr_bytes,
+    version: row.version,
+  };
+}
+
+export function decodeClaim(row: ClaimRow): Claim {
+  return {
+    owner: row.owner as Claim['owner'],
+    worker: row.worker as Claim['worker'],
+    cpuMillis: row.cpu_millis,
+    memoryBytes: row.memory_bytes,
+    devices: JSON.parse(row.devices) as number[],
+    share: row.share,
+    ports: JSON.parse(row.ports) as number[],
+    state: row.state as Claim['state'],
+  };
+}
+
+export function decodeWorker(row: WorkerRow): Worker {
+  return {
+    id: row.id as Worker['id'],
+    name: row.name,
+    pool: row.pool,
+    machine: row.machine,
+    bootId: row.boot_id,
+    address: row.address,
+    network: row.network,
+    resources: JSON.parse(row.resources) as Worker['resources'],
+    attributes: JSON.parse(row.attributes) as Worker['attributes'],
+    agentVersion: row.agent_version,
+    state: row.state as Worker['state'],
+    draining: row.draining === 1,
+    tokenHash: row.token_hash,
+    joinToken: row.join_token,
+    joinedAtMs: row.joined_at_ms,
+    endedAtMs: row.ended_at_ms,
+    version: row.version,
+  };
+}
+
+export function decodeToken(row: TokenRow): Token {
+  return {
+    id: row.id as Token['id'],
+    kind: row.kind as Token['kind'],
+    name: row.name,
+    tenant: row.tenant,
+    user: row.user_name,
+    scopes: JSON.parse(row.scopes) as Token['scopes'],
+    hash: row.hash,
+    pool: row.pool,
+    maxLiveWorkers: row.max_live_workers,
+    createdAtMs: row.created_at_ms,
+    expiresAtMs: row.expires_at_ms,
+    revokedAtMs: row.revoked_at_ms,
+  };
+}

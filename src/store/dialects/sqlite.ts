@@ -1,0 +1,192 @@
+/** The embedded store: one SQLite file in WAL mode, every commit on disk before it is answered. */
+import { chmodSync, existsSync } from 'node:fs';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { Kysely } from 'kysely';
+import { DroverError } from '../../lib/errors.ts';
+import type { Snapshot } from '../../state/state.ts';
+import {
+  DeposedError,
+  type History,
+  type Store,
+  type Value,
+  type WriteBatch,
+} from '../contract.ts';
+import { createHistory } from '../history.ts';
+import { loadMigrations, pendingMigrations } from '../migrations.ts';
+import { readSnapshot } from '../rebuild.ts';
+import { rowWidth, TABLES, TABLE_NAMES, type Database, type TableName } from '../tables.ts';
+import { nodeSqliteDialect } from './nodeSqlite.ts';
+
+/** Older ones have bugs that a WAL under load can meet. */
+export const OLDEST_SQLITE = '3.51.3';
+
+export interface SqliteOptions {
+  file: string;
+  cacheBytes: number;
+  /** Pages in the WAL before it is folded back into the file. */
+  checkpointPages: number;
+}
+
+interface Prepared {
+  insert: StatementSync;
+  update: StatementSync | null;
+  delete: StatementSync;
+}
+
+export function openSqlite(options: SqliteOptions): Store {
+  checkSqliteVersion();
+  const lock = takeLock(`${options.file}.lock`);
+  const db = openFile(options.file, false);
+  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 0');
+  db.exec(`PRAGMA cache_size = -${Math.ceil(options.cacheBytes / 1024)}`);
+  db.exec(`PRAGMA wal_autocheckpoint = ${options.checkpointPages}`);
+  let statements: Map<TableName, Prepared> | null = null;
+  let advance: StatementSync | null = null;
+  return {
+    kind: 'sqlite',
+    async boot(nowMs, newClusterId) {
+      const snapshot = await boot(db, nowMs, newClusterId);
+      statements = prepareAll(db);
+      advance = db.prepare('UPDATE controller SET batch = batch + 1, seq = ? WHERE epoch = ?');
+      return snapshot;
+    },
+    async commit(batch) {
+      if (!statements || !advance) throw new Error('commit before boot');
+      commit(db, statements, advance, batch);
+    },
+    close() {
+      db.close();
+      lock.close();
+      return Promise.resolve();
+    },
+  };
+}
+
+export function openSqliteHistory(options: SqliteOptions): History {
+  const db = openFile(options.file, true);
+  db.exec(`PRAGMA cache_size = -${Math.ceil(options.cacheBytes / 4096)}`);
+  const kysely = new Kysely<Database>({ dialect: nodeSqliteDialect(db) });
+  return createHistory(kysely, () => kysely.destroy());
+}
+
+export function checkSqliteVersion(version: string = process.versions.sqlite ?? '0'): void {
+  const numbers = (text: string): number[] => text.split('.').map(Number);
+  const [have, need] = [numbers(version), numbers(OLDEST_SQLITE)];
+  for (let i = 0; i < need.length; i++) {
+    const [a, b] = [have[i] ?? 0, need[i] ?? 0];
+    if (a > b) return;
+    if (a < b) {
+      throw new DroverError('CONFLICT', `this Node has SQLite ${version}, too old to be safe`, {
+        hint: `use a Node with SQLite ${OLDEST_SQLITE} or newer (24.15 has it); "make setup" gets one`,
+      });
+    }
+  }
+}
+
+function openFile(file: string, readOnly: boolean): DatabaseSync {
+  try {
+    const db = new DatabaseSync(file, { readOnly });
+    if (!readOnly) chmodSync(file, 0o600);
+    return db;
+  } catch (cause) {
+    throw new DroverError('UNAVAILABLE', `cannot open the database ${file}: ${text(cause)}`, {
+      hint: 'check that the data folder exists, that you may write to it and that the disk has room',
+      cause,
+    });
+  }
+}
+
+/** An exclusive lock on a file beside the database: the system frees it when the process ends, however. */
+function takeLock(file: string): DatabaseSync {
+  const fresh = !existsSync(file);
+  const lock = openFile(file, false);
+  try {
+    if (fresh) lock.exec('PRAGMA journal_mode = DELETE');
+    lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
+    return lock;
+  } catch (cause) {
+    lock.close();
+    throw new DroverError('CONFLICT', `another controller is running on this store (${file})`, {
+      hint: 'stop it first, or give this one another data folder with --data',
+      cause,
+    });
+  }
+}
+
+async function boot(db: DatabaseSync, nowMs: number, newClusterId: string): Promise<Snapshot> {
+  const current = Number(db.prepare('PRAGMA user_version').get()?.['user_version'] ?? 0);
+  for (const migration of pendingMigrations(loadMigrations('sqlite'), current)) {
+    transaction(db, () => {
+      db.exec(migration.sql);
+      db.exec(`PRAGMA user_version = ${migration.version}`);
+    });
+  }
+  const kysely = new Kysely<Database>({ dialect: nodeSqliteDialect(db) });
+  transaction(db, () => {
+    db.prepare('INSERT INTO controller VALUES (1, ?, 0, 0, 0) ON CONFLICT (id) DO NOTHING').run(
+      newClusterId,
+    );
+    // Never below what agents may have seen, also after a restore from a backup.
+    db.prepare('UPDATE controller SET epoch = max(epoch + 1, ?)').run(nowMs);
+  });
+  const controller = await kysely.selectFrom('controller').selectAll().executeTakeFirstOrThrow();
+  return readSnapshot(kysely, controller, nowMs);
+}
+
+function prepareAll(db: DatabaseSync): Map<TableName, Prepared> {
+  const prepared = new Map<TableName, Prepared>();
+  for (const name of TABLE_NAMES) {
+    const { key, fixed, mutable } = TABLES[name];
+    const columns = [...key, ...fixed, ...mutable];
+    const holes = columns.map(() => '?').join(', ');
+    const where = key.map((column) => `${column} = ?`).join(' AND ');
+    const sets = mutable.map((column) => `${column} = ?`).join(', ');
+    prepared.set(name, {
+      insert: db.prepare(`INSERT INTO ${name} (${columns.join(', ')}) VALUES (${holes})`),
+      update: sets ? db.prepare(`UPDATE ${name} SET ${sets} WHERE ${where}`) : null,
+      delete: db.prepare(`DELETE FROM ${name} WHERE ${where}`),
+    });
+  }
+  return prepared;
+}
+
+function commit(
+  db: DatabaseSync,
+  statements: Map<TableName, Prepared>,
+  advance: StatementSync,
+  batch: WriteBatch,
+): void {
+  transaction(db, () => {
+    if (advance.run(batch.seq, batch.epoch).changes !== 1) throw new DeposedError(batch.epoch);
+    for (const name of TABLE_NAMES) {
+      const writes = batch.tables[name];
+      const prepared = statements.get(name);
+      if (!writes || !prepared) continue;
+      runAll(prepared.insert, writes.inserts, rowWidth(name, 'insert'));
+      runAll(prepared.update, writes.updates, rowWidth(name, 'update'));
+      runAll(prepared.delete, writes.deletes, rowWidth(name, 'delete'));
+    }
+  });
+}
+
+function runAll(statement: StatementSync | null, values: Value[], width: number): void {
+  for (let at = 0; at < values.length; at += width) {
+    statement?.run(...values.slice(at, at + width));
+  }
+}
+
+function transaction(db: DatabaseSync, run: () => void): void {
+  db.exec('BEGIN IMMEDIATE');
+  try {
+    run();
+    db.exec('COMMIT');
+  } catch (error) {
+    // A failed COMMIT may have rolled back by itself; the process ends either way.
+    if (db.isTransaction) db.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+function text(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
+}

@@ -1,0 +1,223 @@
+/** From what changed in the state to the rows of one batch. Runs on the hot path: plain arrays, no objects. */
+import type { Attempt } from '../model/attempt.ts';
+import type { Claim } from '../model/claim.ts';
+import type { Event } from '../model/event.ts';
+import type { Job } from '../model/job.ts';
+import type { Task } from '../model/task.ts';
+import type { Token } from '../model/token.ts';
+import type { Worker } from '../model/worker.ts';
+import { indexOfTask } from '../model/ids.ts';
+import { packSpec } from '../model/spec.ts';
+import type { Changes, ClaimOperation, JobEnding } from '../state/changes.ts';
+import type { TableWrites, Value, WriteBatch } from './contract.ts';
+
+export function encodeBatch(changes: Changes, epoch: number, seq: number): WriteBatch {
+  const tables: WriteBatch['tables'] = {};
+  if (changes.jobs.size > 0) {
+    tables.jobs = split(changes.jobs, jobKey, jobFixed, (to, job) =>
+      jobMutable(to, job, changes.endings.get(job)),
+    );
+  }
+  if (changes.tasks.size > 0) tables.tasks = split(changes.tasks, taskKey, taskFixed, taskMutable);
+  if (changes.attempts.size > 0) {
+    tables.attempts = split(changes.attempts, attemptKey, attemptFixed, attemptMutable);
+  }
+  if (changes.claims.size > 0) {
+    tables.claims = split(changes.claims, claimKey, claimFixed, (to, claim) =>
+      to.push(claim.state),
+    );
+  }
+  if (changes.workers.size > 0) {
+    tables.workers = split(changes.workers, byId, workerFixed, workerMutable);
+  }
+  if (changes.tokens.size > 0) {
+    tables.tokens = split(changes.tokens, byId, tokenFixed, (to, token) =>
+      to.push(token.revokedAtMs),
+    );
+  }
+  if (changes.events.length > 0) {
+    const inserts: Value[] = [];
+    for (const event of changes.events) eventRow(inserts, event);
+    tables.events = { inserts, updates: [], deletes: [] };
+  }
+  return { epoch, seq, tables };
+}
+
+/** Appends a row's values of one kind to a flat list. */
+type Put<Row> = (to: Value[], row: Row) => void;
+
+function split<Row>(
+  rows: Map<Row, ClaimOperation>,
+  key: Put<Row>,
+  fixed: Put<Row>,
+  mutable: Put<Row>,
+): TableWrites {
+  const writes: TableWrites = { inserts: [], updates: [], deletes: [] };
+  for (const [row, operation] of rows) {
+    if (operation === 'insert') {
+      key(writes.inserts, row);
+      fixed(writes.inserts, row);
+      mutable(writes.inserts, row);
+    } else if (operation === 'update') {
+      mutable(writes.updates, row);
+      key(writes.updates, row);
+    } else key(writes.deletes, row);
+  }
+  return writes;
+}
+
+function jobKey(to: Value[], job: Job): void {
+  to.push(job.tenant, job.id);
+}
+
+function jobFixed(to: Value[], job: Job): void {
+  to.push(
+    job.cluster,
+    job.owner,
+    job.submittingPrincipal,
+    job.kind,
+    job.spec.name,
+    packSpec(job.spec),
+    job.taskCount,
+    job.createdAtMs,
+    job.idempotencyKey,
+    job.bodyHash,
+  );
+}
+
+function jobMutable(to: Value[], job: Job, ending: JobEnding | undefined): void {
+  to.push(
+    job.round,
+    job.cancelRequestedAtMs,
+    job.cancelledBy,
+    job.endedAtMs,
+    job.version,
+    ending?.state ?? null,
+    ending?.reason ?? null,
+    ending?.exitCode ?? null,
+    ending?.startedAtMs ?? null,
+    ending?.succeeded ?? null,
+    ending?.failed ?? null,
+    ending?.cancelled ?? null,
+    ending?.unschedulable ?? null,
+  );
+}
+
+function taskKey(to: Value[], task: Task): void {
+  to.push(task.job, task.index);
+}
+function taskFixed(to: Value[], task: Task): void {
+  to.push(task.cluster, task.tenant, task.createdAtMs);
+}
+
+function taskMutable(to: Value[], task: Task): void {
+  to.push(
+    task.state,
+    task.attempts,
+    task.failures,
+    task.interruptions,
+    task.roundDone ? 1 : 0,
+    task.reason,
+    task.exitCode,
+    task.notBeforeMs,
+    task.startedAtMs,
+    task.endedAtMs,
+    task.version,
+  );
+}
+
+function attemptKey(to: Value[], attempt: Attempt): void {
+  to.push(attempt.job, indexOfTask(attempt.task), attempt.n);
+}
+
+function attemptFixed(to: Value[], attempt: Attempt): void {
+  to.push(attempt.uid, attempt.tenant, attempt.round, attempt.worker, attempt.assignedAtMs);
+}
+
+function attemptMutable(to: Value[], attempt: Attempt): void {
+  to.push(
+    attempt.state,
+    attempt.stopCause,
+    attempt.cause,
+    attempt.exitCode,
+    attempt.signal,
+    attempt.message,
+    attempt.startedAtMs,
+    attempt.endedAtMs,
+    attempt.stdoutBytes,
+    attempt.stderrBytes,
+    attempt.version,
+  );
+}
+
+function claimKey(to: Value[], claim: Claim): void {
+  to.push(claim.owner);
+}
+
+function claimFixed(to: Value[], claim: Claim): void {
+  to.push(
+    claim.worker,
+    claim.cpuMillis,
+    claim.memoryBytes,
+    JSON.stringify(claim.devices),
+    claim.share,
+    JSON.stringify(claim.ports),
+  );
+}
+
+function workerFixed(to: Value[], worker: Worker): void {
+  to.push(worker.machine, worker.joinedAtMs);
+}
+
+function workerMutable(to: Value[], worker: Worker): void {
+  to.push(
+    worker.name,
+    worker.pool,
+    worker.bootId,
+    worker.address,
+    worker.network,
+    JSON.stringify(worker.resources),
+    JSON.stringify(worker.attributes),
+    worker.agentVersion,
+    worker.state,
+    worker.draining ? 1 : 0,
+    worker.tokenHash,
+    worker.joinToken,
+    worker.endedAtMs,
+    worker.version,
+  );
+}
+
+function tokenFixed(to: Value[], token: Token): void {
+  to.push(
+    token.kind,
+    token.name,
+    token.tenant,
+    token.user,
+    JSON.stringify(token.scopes),
+    token.hash,
+    token.pool,
+    token.maxLiveWorkers,
+    token.createdAtMs,
+    token.expiresAtMs,
+  );
+}
+
+function eventRow(to: Value[], event: Event): void {
+  to.push(
+    event.epoch,
+    event.seq,
+    event.atMs,
+    event.kind,
+    event.tenant,
+    event.job,
+    event.task,
+    event.attempt,
+    event.worker,
+    JSON.stringify(event.data),
+  );
+}
+
+function byId(to: Value[], row: { id: string }): void {
+  to.push(row.id);
+}

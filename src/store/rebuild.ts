@@ -1,0 +1,70 @@
+/** Reads everything that has not ended, to start from. */
+import type { Kysely } from 'kysely';
+import type { ClusterId, JobId } from '../model/ids.ts';
+import type { IdempotencyEntry, Snapshot } from '../state/state.ts';
+import { IDEMPOTENCY_MS } from '../state/submit.ts';
+import { decodeAttempt, decodeClaim, decodeJob, decodeTask } from './decode.ts';
+import { decodeToken, decodeWorker } from './decode.ts';
+import type { ControllerRow, Database } from './tables.ts';
+
+export async function readSnapshot(
+  db: Kysely<Database>,
+  controller: ControllerRow,
+  nowMs: number,
+): Promise<Snapshot> {
+  const jobs = await db.selectFrom('jobs').selectAll().where('ended_at_ms', 'is', null).execute();
+  const live = db.selectFrom('jobs').select('id').where('ended_at_ms', 'is', null);
+  const tasks = await db.selectFrom('tasks').selectAll().where('job', 'in', live).execute();
+  const attempts = await db
+    .selectFrom('attempts')
+    .selectAll()
+    .where('job', 'in', live)
+    .where('state', '<>', 'ENDED')
+    .execute();
+  const claims = await db.selectFrom('claims').selectAll().execute();
+  const workers = await db
+    .selectFrom('workers')
+    .selectAll()
+    .where('ended_at_ms', 'is', null)
+    .execute();
+  const tokens = await db.selectFrom('tokens').selectAll().execute();
+  return {
+    clusterId: controller.cluster_id as ClusterId,
+    epoch: controller.epoch,
+    seq: controller.seq,
+    jobs: jobs.map(decodeJob),
+    tasks: tasks.map(decodeTask),
+    attempts: attempts.map(decodeAttempt),
+    claims: claims.map(decodeClaim),
+    workers: workers.map(decodeWorker),
+    tokens: tokens.map(decodeToken),
+    idempotency: await readKeys(db, nowMs),
+  };
+}
+
+/** A batch submission gives all its jobs the same key; together they are one entry. */
+async function readKeys(db: Kysely<Database>, nowMs: number): Promise<Snapshot['idempotency']> {
+  const rows = await db
+    .selectFrom('jobs')
+    .select(['id', 'tenant', 'idempotency_key', 'body_hash', 'created_at_ms'])
+    .where('idempotency_key', 'is not', null)
+    .where('created_at_ms', '>', nowMs - IDEMPOTENCY_MS)
+    .orderBy('created_at_ms')
+    .orderBy('id')
+    .execute();
+  const entries = new Map<string, { tenant: string; key: string; entry: IdempotencyEntry }>();
+  for (const row of rows) {
+    const key = row.idempotency_key ?? '';
+    const known = entries.get(`${row.tenant}\n${key}`);
+    if (known) known.entry.ids.push(row.id as JobId);
+    else {
+      const entry = {
+        bodyHash: row.body_hash ?? '',
+        ids: [row.id as JobId],
+        createdAtMs: row.created_at_ms,
+      };
+      entries.set(`${row.tenant}\n${key}`, { tenant: row.tenant, key, entry });
+    }
+  }
+  return [...entries.values()];
+}

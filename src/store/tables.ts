@@ -1,0 +1,232 @@
+/** The tables: their columns in binding order, which of them change, and the rows' types. */
+
+export interface JobRow {
+  id: string;
+  cluster: string;
+  tenant: string;
+  owner: string;
+  submitting_principal: string;
+  kind: string;
+  name: string;
+  spec: string;
+  task_count: number;
+  created_at_ms: number;
+  idempotency_key: string | null;
+  body_hash: string | null;
+  round: number;
+  cancel_requested_at_ms: number | null;
+  cancelled_by: string | null;
+  ended_at_ms: number | null;
+  version: number;
+  end_state: string | null;
+  end_reason: string | null;
+  exit_code: number | null;
+  started_at_ms: number | null;
+  succeeded: number | null;
+  failed: number | null;
+  cancelled: number | null;
+  unschedulable: number | null;
+}
+
+export interface TaskRow {
+  job: string;
+  task_index: number;
+  cluster: string;
+  tenant: string;
+  created_at_ms: number;
+  state: string;
+  attempts: number;
+  failures: number;
+  interruptions: number;
+  round_done: number;
+  reason: string;
+  exit_code: number | null;
+  not_before_ms: number;
+  started_at_ms: number | null;
+  ended_at_ms: number | null;
+  version: number;
+}
+
+export interface AttemptRow {
+  job: string;
+  task_index: number;
+  n: number;
+  uid: string;
+  tenant: string;
+  round: number;
+  worker: string;
+  assigned_at_ms: number;
+  state: string;
+  stop_cause: string | null;
+  cause: string | null;
+  exit_code: number | null;
+  signal: string | null;
+  message: string;
+  started_at_ms: number | null;
+  ended_at_ms: number | null;
+  stdout_bytes: number | null;
+  stderr_bytes: number | null;
+  version: number;
+}
+
+export interface ClaimRow {
+  owner: string;
+  worker: string;
+  cpu_millis: number;
+  memory_bytes: number;
+  devices: string;
+  share: number;
+  ports: string;
+  state: string;
+}
+
+export interface WorkerRow {
+  id: string;
+  name: string;
+  pool: string;
+  machine: string;
+  boot_id: string;
+  address: string;
+  network: string;
+  resources: string;
+  attributes: string;
+  agent_version: string;
+  state: string;
+  draining: number;
+  token_hash: string;
+  join_token: string;
+  joined_at_ms: number;
+  ended_at_ms: number | null;
+  version: number;
+}
+
+export interface TokenRow {
+  id: string;
+  kind: string;
+  name: string;
+  tenant: string;
+  user_name: string;
+  scopes: string;
+  hash: string;
+  pool: string;
+  max_live_workers: number;
+  created_at_ms: number;
+  expires_at_ms: number | null;
+  revoked_at_ms: number | null;
+}
+
+export interface EventRow {
+  epoch: number;
+  seq: number;
+  at_ms: number;
+  kind: string;
+  tenant: string;
+  job: string | null;
+  task: string | null;
+  attempt: string | null;
+  worker: string | null;
+  data: string;
+}
+
+export interface ControllerRow {
+  id: number;
+  cluster_id: string;
+  epoch: number;
+  batch: number;
+  seq: number;
+}
+
+export interface Database {
+  controller: ControllerRow;
+  jobs: JobRow;
+  tasks: TaskRow;
+  attempts: AttemptRow;
+  claims: ClaimRow;
+  workers: WorkerRow;
+  tokens: TokenRow;
+  events: EventRow;
+}
+
+export type TableName = Exclude<keyof Database, 'controller'>;
+
+interface Table {
+  key: readonly string[];
+  /** Set by the insert, never changed. */
+  fixed: readonly string[];
+  mutable: readonly string[];
+  /** All others are text. */
+  integers: ReadonlySet<string>;
+}
+
+const words = (text: string): string[] => text.trim().split(/\s+/).filter(Boolean);
+
+function table(key: string, fixed: string, mutable: string, integers: string): Table {
+  return {
+    key: words(key),
+    fixed: words(fixed),
+    mutable: words(mutable),
+    integers: new Set(words(integers)),
+  };
+}
+
+/** Binding order: key, fixed, mutable for an insert; mutable, key for an update; key for a delete. */
+export const TABLES: Record<TableName, Table> = {
+  jobs: table(
+    'tenant id',
+    'cluster owner submitting_principal kind name spec task_count created_at_ms idempotency_key body_hash',
+    `round cancel_requested_at_ms cancelled_by ended_at_ms version
+     end_state end_reason exit_code started_at_ms succeeded failed cancelled unschedulable`,
+    `task_count created_at_ms round cancel_requested_at_ms ended_at_ms version
+     exit_code started_at_ms succeeded failed cancelled unschedulable`,
+  ),
+  tasks: table(
+    'job task_index',
+    'cluster tenant created_at_ms',
+    `state attempts failures interruptions round_done reason exit_code not_before_ms
+     started_at_ms ended_at_ms version`,
+    `task_index created_at_ms attempts failures interruptions round_done exit_code not_before_ms
+     started_at_ms ended_at_ms version`,
+  ),
+  attempts: table(
+    'job task_index n',
+    'uid tenant round worker assigned_at_ms',
+    `state stop_cause cause exit_code signal message started_at_ms ended_at_ms
+     stdout_bytes stderr_bytes version`,
+    `task_index n round assigned_at_ms exit_code started_at_ms ended_at_ms
+     stdout_bytes stderr_bytes version`,
+  ),
+  claims: table(
+    'owner',
+    'worker cpu_millis memory_bytes devices share ports',
+    'state',
+    'cpu_millis memory_bytes share',
+  ),
+  workers: table(
+    'id',
+    'machine joined_at_ms',
+    `name pool boot_id address network resources attributes agent_version state draining
+     token_hash join_token ended_at_ms version`,
+    'joined_at_ms draining ended_at_ms version',
+  ),
+  tokens: table(
+    'id',
+    `kind name tenant user_name scopes hash pool max_live_workers created_at_ms expires_at_ms`,
+    'revoked_at_ms',
+    'max_live_workers created_at_ms expires_at_ms revoked_at_ms',
+  ),
+  events: table(
+    'epoch seq',
+    'at_ms kind tenant job task attempt worker data',
+    '',
+    'epoch seq at_ms',
+  ),
+};
+
+/** How many values a row has in the flat lists of a batch. */
+export function rowWidth(name: TableName, operation: 'insert' | 'update' | 'delete'): number {
+  const { key, fixed, mutable } = TABLES[name];
+  if (operation === 'insert') return key.length + fixed.length + mutable.length;
+  return operation === 'update' ? mutable.length + key.length : key.length;
+}
+
+export const TABLE_NAMES = Object.keys(TABLES) as TableName[];

@@ -1,0 +1,36 @@
+/** The Coordinator contract on the fake, and on the fake behind gRPC. */
+import { silentLog } from '../../src/lib/log.ts';
+import { FakeCoordinator } from '../../src/protocol/fakeCoordinator.ts';
+import { createGrpcCoordinator } from '../../src/protocol/grpc/client.ts';
+import { createGrpcServer } from '../../src/protocol/grpc/server.ts';
+import { coordinatorContract, type CoordinatorUnderTest } from './coordinator.contract.ts';
+
+coordinatorContract('in memory', async () => {
+  const coordinator = new FakeCoordinator();
+  const { adminSecret, joinSecret } = coordinator;
+  return { coordinator, adminSecret, joinSecret, close: async () => {} };
+});
+
+coordinatorContract('in memory, over gRPC', overGrpc);
+
+async function overGrpc(): Promise<CoordinatorUnderTest> {
+  const fake = new FakeCoordinator();
+  const apiSecret = 'gateway secret with spaces';
+  const server = await createGrpcServer({
+    coordinator: fake,
+    host: '127.0.0.1',
+    port: 0,
+    apiSecret,
+    log: silentLog,
+  });
+  const coordinator = createGrpcCoordinator({ url: `grpc://127.0.0.1:${server.port}`, apiSecret });
+  return {
+    coordinator,
+    adminSecret: fake.adminSecret,
+    joinSecret: fake.joinSecret,
+    async close() {
+      coordinator.close();
+      await server.close();
+    },
+  };
+}

@@ -1,0 +1,184 @@
+/** Whatever a Coordinator is asked and answers, it is asked and answers the same over gRPC. */
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DroverError, ERRORS, type ErrorCode } from '../../src/lib/errors.ts';
+import { silentLog } from '../../src/lib/log.ts';
+import type { Coordinator } from '../../src/protocol/coordinator.ts';
+import { createGrpcCoordinator, type GrpcCoordinator } from '../../src/protocol/grpc/client.ts';
+import { createGrpcServer, type GrpcServer } from '../../src/protocol/grpc/server.ts';
+import * as any from './arbitraries.ts';
+
+const RUNS = 40;
+type Method = keyof Coordinator;
+type Arguments = { [Name in Method]: fc.Arbitrary<Parameters<Coordinator[Name]>> };
+type Results = { [Name in Method]: fc.Arbitrary<Awaited<ReturnType<Coordinator[Name]>>> };
+
+const { principal, text, page } = any;
+const who = principal;
+const agentToken = fc.base64String({ minLength: 1 }).map((token) => `t${token}`);
+const listOf = fc.tuple(who, text, page);
+
+const ARGUMENTS: Arguments = {
+  authenticate: fc.tuple(text),
+  submit: fc.tuple(
+    who,
+    fc
+      .record({ specs: fc.array(any.spec, { minLength: 1, maxLength: 3 }) })
+      .chain(({ specs }) =>
+        fc.constantFrom(
+          { specs, idempotencyKey: null, bodyHash: null },
+          { specs, idempotencyKey: 'key ü', bodyHash: 'hash' },
+        ),
+      ),
+  ),
+  getJob: fc.tuple(who, text),
+  listJobs: fc.tuple(who, any.listJobsQuery),
+  cancelJob: fc.tuple(who, text),
+  listTasks: listOf,
+  listAttempts: listOf,
+  listEvents: listOf,
+  // Of longer waits the client makes several calls.
+  waitJob: fc.tuple(who, text, fc.constant(0)),
+  readLogs: fc.tuple(who, text, any.logQuery),
+  queue: fc.tuple(who, page),
+  cluster: fc.tuple(who),
+  listWorkers: fc.tuple(who, page),
+  setDraining: fc.tuple(who, text, fc.boolean()),
+  listTokens: fc.tuple(who, page),
+  createToken: fc.tuple(who, any.createToken),
+  revokeToken: fc.tuple(who, text),
+  join: fc.tuple(agentToken, any.joinRequest),
+  sync: fc.tuple(agentToken, any.syncRequest),
+  appendLogs: fc.tuple(agentToken, any.chunks),
+  registerGateway: fc.tuple(text, fc.maxSafeNat()),
+  openTunnel: fc.tuple(who, text, text),
+  readiness: fc.tuple(),
+  metrics: fc.tuple(),
+};
+
+const RESULTS: Results = {
+  authenticate: fc.option(principal, { nil: undefined }),
+  submit: any.submitReply,
+  getJob: any.job,
+  listJobs: any.pageOf(any.job),
+  cancelJob: any.job,
+  listTasks: any.pageOf(any.task),
+  listAttempts: any.pageOf(any.attempt),
+  listEvents: any.pageOf(any.event),
+  waitJob: any.job,
+  readLogs: any.logPage,
+  queue: any.pageOf(any.queueEntry),
+  cluster: any.cluster,
+  listWorkers: any.pageOf(any.worker),
+  setDraining: any.worker,
+  listTokens: any.pageOf(any.token),
+  createToken: any.token,
+  revokeToken: any.token,
+  join: any.joinReply,
+  sync: any.syncReply,
+  appendLogs: any.acks,
+  registerGateway: fc.constant(undefined),
+  openTunnel: any.tunnelTicket,
+  readiness: any.readiness,
+  metrics: text,
+};
+const METHODS = Object.keys(RESULTS) as Method[];
+
+/** Answers whatever the test put there, and remembers what it was asked. */
+const script: { asked: unknown[]; answer: () => unknown } = { asked: [], answer: () => undefined };
+const scripted = Object.fromEntries(
+  METHODS.map((name) => [
+    name,
+    async (...asked: unknown[]) => {
+      script.asked = asked;
+      return script.answer();
+    },
+  ]),
+) as unknown as Coordinator;
+
+let server: GrpcServer;
+let client: GrpcCoordinator;
+beforeAll(async () => {
+  const secret = { apiSecret: 's3cret' };
+  const listener = { host: '127.0.0.1', port: 0, log: silentLog };
+  server = await createGrpcServer({ coordinator: scripted, ...listener, ...secret });
+  client = createGrpcCoordinator({ url: `grpc://127.0.0.1:${server.port}`, ...secret });
+});
+afterAll(async () => {
+  client.close();
+  await server.close();
+});
+
+function call(name: Method, parameters: unknown[]): Promise<unknown> {
+  const method = client[name] as (...parameters: unknown[]) => Promise<unknown>;
+  return method(...parameters);
+}
+
+/** Bytes are compared as such, and objects without looking at their prototype. */
+function plain(value: unknown): unknown {
+  if (value instanceof Uint8Array) return [...value];
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, plain(each)]));
+}
+
+describe('arguments and results arrive as they were', () => {
+  test.each(METHODS)('%s', async (name) => {
+    await fc.assert(
+      fc.asyncProperty(
+        ARGUMENTS[name] as fc.Arbitrary<unknown[]>,
+        RESULTS[name] as fc.Arbitrary<unknown>,
+        async (parameters, result) => {
+          script.answer = () => result;
+          const reply = await call(name, parameters);
+          expect(plain(reply)).toStrictEqual(plain(result));
+          expect(plain(script.asked)).toStrictEqual(plain(parameters));
+        },
+      ),
+      { numRuns: RUNS },
+    );
+  });
+});
+
+describe('errors arrive as they were', () => {
+  test.each(Object.keys(ERRORS) as ErrorCode[])('%s', async (code) => {
+    const message = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 });
+    const hint = fc.option(message, { nil: undefined });
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...METHODS), message, hint, async (name, detail, hint) => {
+        const [parameters] = fc.sample<unknown[]>(ARGUMENTS[name], 1);
+        script.answer = () => {
+          throw new DroverError(code, detail, hint === undefined ? {} : { hint });
+        };
+        const error = await call(name, parameters ?? []).then(
+          () => expect.unreachable(),
+          (thrown: unknown) => thrown,
+        );
+        expect(error).toBeInstanceOf(DroverError);
+        expect(error).toMatchObject({ code, message: detail, status: ERRORS[code].status });
+        expect((error as DroverError).hint).toBe(hint);
+      }),
+      { numRuns: 15 },
+    );
+  });
+
+  test('a failure nobody expected says nothing about itself', async () => {
+    script.answer = () => {
+      throw new Error('password of the database is hunter2');
+    };
+    await expect(client.readiness()).rejects.toMatchObject({
+      code: 'INTERNAL',
+      message: ERRORS.INTERNAL.title,
+    });
+  });
+});
+
+test('a page of 8 MiB of binary output arrives whole', async () => {
+  const bytes = Buffer.alloc(8 * 1024 * 1024, Buffer.from([0xff, 0x00, 0x80, 0x0a]));
+  const record = { seq: 1, task: 'j.0', index: 0, attempt: 1, stream: 'stdout' as const };
+  const rest = { offset: 0, atMs: 1, base64: bytes.toString('base64') };
+  const sent = { records: [{ ...record, ...rest }], next: 1, complete: true };
+  script.answer = () => sent;
+  const [parameters] = fc.sample(ARGUMENTS.readLogs, 1);
+  expect(await call('readLogs', parameters ?? [])).toEqual(sent);
+});

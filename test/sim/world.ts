@@ -1,0 +1,160 @@
+/** A world in one thread: virtual time, one queue of events, one seed. The same seed is the same history. */
+import { createHash, type Hash } from 'node:crypto';
+import type { Clock, Timer } from '../../src/lib/clock.ts';
+import { seededRandom, type Random } from '../../src/lib/random.ts';
+
+interface Scheduled {
+  atMs: number;
+  /** Ties are broken by the seed, so that every order of simultaneous events is met some day. */
+  tie: number;
+  order: number;
+  run: (() => void) | null;
+  what: string;
+}
+
+/** A simulated process: its timers stop with it, wait while it is paused, and its wall clock may step. */
+export interface Process {
+  name: string;
+  alive: boolean;
+  paused: boolean;
+  deferred: (() => void)[];
+  wallOffsetMs: number;
+}
+
+/** Where virtual time begins: an ordinary day, so that epochs look as they do in life. */
+const BEGIN_MS = 1_800_000_000_000;
+
+export class World {
+  readonly random: Random;
+  nowMs = 0;
+  events = 0;
+  readonly #trace: Hash = createHash('sha256');
+  readonly #keep: number;
+  readonly lines: string[] = [];
+  #heap: Scheduled[] = [];
+  #order = 0;
+
+  constructor(seed: number, keepLines = 0) {
+    this.random = seededRandom(seed);
+    this.#keep = keepLines;
+  }
+
+  chance(probability: number): boolean {
+    return this.random.next() < probability;
+  }
+
+  between(low: number, high: number): number {
+    return Math.floor(low + this.random.next() * (high - low + 1));
+  }
+
+  pick<Item>(items: readonly Item[]): Item {
+    return items[Math.floor(this.random.next() * items.length)] as Item;
+  }
+
+  /** Writes one line of the history; its hash proves a replay identical. */
+  note(line: string): void {
+    const full = `${this.nowMs} ${line}`;
+    this.#trace.update(full).update('\n');
+    if (this.#keep === 0) return;
+    this.lines.push(full);
+    if (this.lines.length > this.#keep * 2) this.lines.splice(0, this.#keep);
+  }
+
+  hash(): string {
+    return this.#trace.copy().digest('hex').slice(0, 16);
+  }
+
+  after(delayMs: number, what: string, run: () => void): Timer {
+    const event: Scheduled = {
+      atMs: this.nowMs + Math.max(0, delayMs),
+      tie: this.random.next(),
+      order: this.#order++,
+      run,
+      what,
+    };
+    this.#push(event);
+    return {
+      cancel() {
+        event.run = null;
+      },
+    };
+  }
+
+  spawn(name: string): Process {
+    return { name, alive: true, paused: false, deferred: [], wallOffsetMs: 0 };
+  }
+
+  resume(process: Process): void {
+    process.paused = false;
+    for (const run of process.deferred.splice(0)) if (process.alive) run();
+  }
+
+  /** Runs `run` in the process now, when it resumes, or never. */
+  inside(process: Process, run: () => void): void {
+    if (!process.alive) return;
+    if (process.paused) process.deferred.push(run);
+    else run();
+  }
+
+  clockOf(process: Process): Clock {
+    return {
+      now: () => BEGIN_MS + this.nowMs + process.wallOffsetMs,
+      bootMs: () => this.nowMs,
+      setTimer: (delayMs, run) =>
+        this.after(delayMs, `timer ${process.name}`, () => this.inside(process, run)),
+      soon: (run) => void this.after(0, `soon ${process.name}`, () => this.inside(process, run)),
+    };
+  }
+
+  /** Runs events until the time is reached, calling `check` after each. */
+  async run(untilMs: number, check: () => void): Promise<void> {
+    for (;;) {
+      const event = this.#heap[0];
+      if (!event || event.atMs > untilMs) break;
+      this.#pop();
+      if (!event.run) continue;
+      this.nowMs = event.atMs;
+      this.events++;
+      event.run();
+      // Everything an event sets going by promises happens before the next event.
+      await new Promise(setImmediate);
+      check();
+    }
+    this.nowMs = Math.max(this.nowMs, untilMs);
+  }
+
+  #push(event: Scheduled): void {
+    const heap = this.#heap;
+    let at = heap.push(event) - 1;
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if (!earlier(event, heap[parent] as Scheduled)) break;
+      heap[at] = heap[parent] as Scheduled;
+      at = parent;
+    }
+    heap[at] = event;
+  }
+
+  #pop(): void {
+    const heap = this.#heap;
+    const last = heap.pop() as Scheduled;
+    if (heap.length === 0) return;
+    let at = 0;
+    for (;;) {
+      let child = at * 2 + 1;
+      if (child >= heap.length) break;
+      const right = heap[child + 1];
+      if (right && earlier(right, heap[child] as Scheduled)) child++;
+      if (!earlier(heap[child] as Scheduled, last)) break;
+      heap[at] = heap[child] as Scheduled;
+      at = child;
+    }
+    heap[at] = last;
+  }
+}
+
+function earlier(a: Scheduled, b: Scheduled): boolean {
+  if (a.atMs !== b.atMs) return a.atMs < b.atMs;
+  if (a.tie !== b.tie) return a.tie < b.tie;
+  return a.order < b.order;
+}

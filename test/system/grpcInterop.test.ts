@@ -1,0 +1,68 @@
+/** A gRPC client nobody here wrote: `buf curl` with nothing but the proto files. */
+import { execFile } from 'node:child_process';
+import { resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startGrpcFake, type GrpcFake } from '../helpers/grpc.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const run = promisify(execFile);
+
+let grpc: GrpcFake;
+beforeAll(async () => {
+  grpc = await startGrpcFake();
+});
+afterAll(() => grpc.close());
+
+async function curl(method: string, body: object, token?: string): Promise<unknown> {
+  const words = ['curl', '--schema', 'proto', '--protocol', 'grpc', '--http2-prior-knowledge'];
+  if (token !== undefined) words.push('--header', `authorization: Bearer ${token}`);
+  const url = `http://127.0.0.1:${grpc.server.port}/${method}`;
+  const { stdout } = await run(
+    resolve(root, 'node_modules/.bin/buf'),
+    [...words, '--data', JSON.stringify(body), url],
+    { cwd: root },
+  );
+  return JSON.parse(stdout);
+}
+
+test('the cluster, with a token', async () => {
+  const reply = await curl('drover.v1.Coordinator/GetCluster', {}, grpc.fake.adminSecret);
+  expect(reply).toMatchObject({
+    cluster: { id: 'cfake', name: 'fake', epoch: '1', store: 'STORE_KIND_SQLITE' },
+  });
+});
+
+test('a job is submitted and seen', async () => {
+  const spec = { name: 'größe 大', command: ['true'], shape: { gang: { size: 4 } } };
+  const token = grpc.fake.adminSecret;
+  const submitted = await curl('drover.v1.Coordinator/SubmitJobs', { specs: [spec] }, token);
+  const id = (submitted as { ids: string[] }).ids[0];
+  expect(await curl('drover.v1.Coordinator/GetJob', { id }, token)).toMatchObject({
+    job: {
+      id,
+      state: 'JOB_STATE_PENDING',
+      tasks: { total: 4 },
+      spec: { ...spec, graceMs: '10000' },
+    },
+  });
+});
+
+test('health, without one', async () => {
+  expect(await curl('grpc.health.v1.Health/Check', {})).toEqual({ status: 'SERVING' });
+});
+
+test('a refusal carries code, sentence and what to try', async () => {
+  const failed = await curl('drover.v1.Coordinator/GetCluster', {}, 'unknown').then(
+    () => expect.unreachable(),
+    (error: { stderr: string }) => JSON.parse(error.stderr),
+  );
+  expect(failed).toMatchObject({
+    code: 'unauthenticated',
+    message: 'the token is unknown, expired or revoked',
+    details: [{ type: 'drover.v1.ErrorDetail' }],
+  });
+  const detail = Buffer.from(failed.details[0].value, 'base64').toString();
+  expect(detail).toContain('UNAUTHENTICATED');
+  expect(detail).toContain('Ask whoever runs the cluster');
+});
