@@ -21,8 +21,9 @@ interface Screen {
 
 /** A local shell that runs the client and then shows whether the terminal is as it was. */
 function localTerminal(command: string[], cols: number, rows: number): Screen {
+  const client = import.meta.resolve('../../src/cli/exec.ts');
   const script = `
-    const { runExec } = await import(${JSON.stringify(import.meta.resolve('../../src/cli/exec.ts'))});
+    const { runExec } = await import(${JSON.stringify(client)});
     const url = ${JSON.stringify(execUrl(world.url, 'j1'))};
     const command = ${JSON.stringify(command)};
     try {

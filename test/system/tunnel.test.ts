@@ -8,8 +8,10 @@ import {
   GATEWAY_LEASE_MS,
   STREAMS_PER_TENANT,
 } from '../../src/gateway/tunnel/hub.ts';
+import { START_TIMEOUT_MS } from '../../src/gateway/tunnel/exec.ts';
 import { systemClock, type Clock } from '../../src/lib/clock.ts';
 import { TUNNEL_PROTOCOL } from '../../src/protocol/tunnel/limits.ts';
+import { execUrl } from '../../src/protocol/tunnel/execClient.ts';
 import { TICKET_MS } from '../../src/protocol/tunnel/tickets.ts';
 import {
   agentDialer,
@@ -17,6 +19,7 @@ import {
   principal,
   readUntil,
   TASK,
+  TOKEN,
   tunnelWorld,
   type TunnelWorld,
 } from './tunnelWorld.ts';
@@ -193,23 +196,45 @@ describe('tunnels', () => {
   });
 });
 
+/** Waiting is cut short by running the timers of the gateway thirty times as fast. */
+const fast: Clock = {
+  ...systemClock,
+  setTimer: (ms, run) => systemClock.setTimer(ms / 30, run),
+};
+
 describe('machines that vanish', () => {
+  test('a client that connects and says nothing is sent away', async () => {
+    world = await tunnelWorld({ clock: fast });
+    const socket = new WebSocket(execUrl(world.url, TASK).replace('http', 'ws'), {
+      headers: { authorization: `Bearer ${TOKEN}` },
+    });
+    const startedAt = performance.now();
+    const [message] = (await once(socket, 'message')) as [Buffer];
+    expect(JSON.parse(message.toString())).toMatchObject({ type: 'error', code: 'TIMEOUT' });
+    expect(performance.now() - startedAt).toBeGreaterThan(START_TIMEOUT_MS / 30 - 50);
+  });
+
   test('a worker that does not dial is an error with what to try', async () => {
-    // Waiting is cut short by running the timers of the gateway thirty times as fast.
-    const fast: Clock = {
-      ...systemClock,
-      setTimer: (ms, run) => systemClock.setTimer(ms / 30, run),
-    };
     world = await worldWithoutAgent(fast);
     const failed = world.hub.openStream(who, TASK, { kind: 'exec' });
     await expect(failed).rejects.toMatchObject({
       code: 'UNAVAILABLE',
       message: `worker w1 did not dial back within ${DIAL_TIMEOUT_MS / 1000} s`,
-      hint: `see \`drover workers\`, and whether that machine can reach ${world.url}`,
+      hint: `see \`drover workers\`, and whether it can reach ${world.url}`,
     });
   });
 
-  test('an agent killed in the middle of an exec: the client hears of it, the command ends', async () => {
+  test('an order that is lost is made up for', async () => {
+    world = await tunnelWorld({ clock: fast });
+    const { dialer } = world;
+    let lost = 2;
+    world.settings.deliver = (order) => {
+      if (lost-- <= 0) dialer.dial(order);
+    };
+    expect(await finish(await world.exec({ command: ['true'] }))).toMatchObject({ code: 0 });
+  });
+
+  test('an agent killed during an exec: the client is told, the command ends', async () => {
     world = await tunnelWorld();
     const agent = agentProcess(world.folder);
     world.settings.deliver = (order) => void agent.stdin!.write(`${JSON.stringify(order)}\n`);
@@ -259,9 +284,10 @@ function isAlive(pid: number): boolean {
 
 /** An agent in a process of its own, which dials the orders it reads. */
 function agentProcess(folder: string): ChildProcess {
+  const world = import.meta.resolve('./tunnelWorld.ts');
   const script = `
     import { createInterface } from 'node:readline';
-    const { agentDialer } = await import(${JSON.stringify(import.meta.resolve('./tunnelWorld.ts'))});
+    const { agentDialer } = await import(${JSON.stringify(world)});
     const dialer = agentDialer(${JSON.stringify(folder)});
     for await (const line of createInterface(process.stdin)) dialer.dial(JSON.parse(line));
   `;

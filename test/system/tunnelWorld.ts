@@ -1,7 +1,10 @@
-/** A gateway and an agent joined by real WebSockets on the loopback, with a controller made of a few lines. */
+/**
+ * A gateway and an agent joined by real WebSockets on the loopback, with a controller made of a few
+ * lines.
+ */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -170,4 +173,13 @@ export async function readUntil(
     seen += Buffer.from(next.value.bytes).toString();
     if (typeof text === 'string' ? seen.includes(text) : text.test(seen)) return seen;
   }
+}
+
+/** Fails when the process is still there after a while. */
+export async function gone(pid: number): Promise<void> {
+  for (let i = 0; i < 500 && existsSync(`/proc/${pid}`); i++) {
+    if (/^State:\tZ/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  if (existsSync(`/proc/${pid}`)) throw new Error(`process ${pid} is still there`);
 }

@@ -1,7 +1,7 @@
 /**
- * The exec stream: a command in the context of a running attempt. It belongs to its stream: when the
- * client leaves, the tunnel ends or the command exits, everything left in its session is ended too (what
- * shall outlive it must start a session of its own, `setsid`).
+ * The exec stream: a command in the context of a running attempt. It belongs to its stream: when
+ * the client leaves, the tunnel ends or the command exits, everything left in its session is ended
+ * too (what shall outlive it must start a session of its own, `setsid`).
  */
 import { statSync } from 'node:fs';
 import { sleep, type Clock } from '../../lib/clock.ts';
@@ -36,7 +36,10 @@ export interface ExecContext {
   joinCgroup?: (pid: number) => void;
 }
 
-/** After the exit, output is read on until it has been silent for this long: a child may hold it open. */
+/**
+ * After the exit, output is read on until it has been silent for this long: a child may hold it
+ * open.
+ */
 const DRAIN_MS = 300;
 const DRAIN_STEP_MS = 20;
 const DEFAULT_COLS = 80;
@@ -62,7 +65,7 @@ export function createExecHandler(options: {
     try {
       context.joinCgroup?.(command.pid);
       const input = new InputQueue();
-      const finished = sendOutput(command, stream, clock);
+      const finished = sendOutput({ command, stream, input, clock });
       // Of the input only failure matters: the client is gone, or spoke nonsense.
       const failed = Promise.all([
         receiveInput(messages, command, input),
@@ -124,8 +127,17 @@ function receiveControl(text: string, command: ExecProcess, input: InputQueue): 
   else signalForeground(command.pid, control.signal);
 }
 
-/** Resolves when the exit status, after all output, has gone and the peer has ended its side too. */
-async function sendOutput(command: ExecProcess, stream: TunnelStream, clock: Clock): Promise<void> {
+interface Session {
+  command: ExecProcess;
+  stream: TunnelStream;
+  input: InputQueue;
+  clock: Clock;
+}
+
+/**
+ * Resolves when the exit status, after all output, has gone and the peer has ended its side too.
+ */
+async function sendOutput({ command, stream, input, clock }: Session): Promise<void> {
   const progress = { blocked: 0, silentMs: 0, ended: false };
   const pumps = Promise.all(
     command.outputs.map(async ({ channel, readable }) => {
@@ -147,6 +159,8 @@ async function sendOutput(command: ExecProcess, stream: TunnelStream, clock: Clo
     return status;
   });
   const [status] = await Promise.all([exited, pumps]);
+  // The exit status is the last message.
+  input.close();
   await stream.write(encodeExecControl({ type: 'exit', ...status }));
   stream.end();
   await stream.closed;

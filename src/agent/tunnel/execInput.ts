@@ -1,6 +1,6 @@
 /**
- * Input on its way to a command. It waits here, within the window that clients keep to, so that signals
- * and the client's leaving are heard while the command does not read.
+ * Input on its way to a command. It waits here, within the window that clients keep to, so that
+ * signals and the client's leaving are heard while the command does not read.
  */
 import { DroverError } from '../../lib/errors.ts';
 import { ByteQueue } from '../../protocol/tunnel/byteQueue.ts';
@@ -13,6 +13,7 @@ export class InputQueue {
   /** Waiting here or being written. */
   #heldBytes = 0;
   #isEnded = false;
+  isClosed = false;
   #wake: (() => void) | undefined;
 
   push(bytes: Uint8Array): void {
@@ -45,6 +46,11 @@ export class InputQueue {
   taken(bytes: number): void {
     this.#heldBytes -= bytes;
   }
+
+  /** The command has exited: nothing more is taken, and nobody is told so. */
+  close(): void {
+    this.isClosed = true;
+  }
 }
 
 /** Writes what comes and tells the client how much was taken. Resolves at the end of input. */
@@ -57,6 +63,7 @@ export async function feedInput(
     const bytes = await input.next();
     if (bytes === undefined) return command.endInput();
     await command.write(bytes);
+    if (input.isClosed) return;
     input.taken(bytes.length);
     await stream.write(encodeExecControl({ type: 'taken', bytes: bytes.length }));
   }

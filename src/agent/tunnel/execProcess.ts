@@ -27,8 +27,8 @@ export interface ExecCommand {
 }
 
 /**
- * A shell finds the command and replaces itself by it, so that a command that is missing ends with 127 or
- * 126 and a message, as everywhere.
+ * A shell finds the command and replaces itself by it, so that a command that is missing ends with
+ * 127 or 126 and a message, as everywhere.
  */
 export function shellArguments(command: string[]): [string, string[]] {
   return ['/bin/sh', ['-c', 'exec "$@"', 'drover-exec', ...command]];

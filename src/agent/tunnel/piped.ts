@@ -1,6 +1,6 @@
 /**
- * A command without a terminal. Its standard streams are FIFOs: what Node calls pipes are sockets, and a
- * script that writes to /dev/stderr or reads /dev/stdin fails on those.
+ * A command without a terminal. Its standard streams are FIFOs: what Node calls pipes are sockets,
+ * and a script that writes to /dev/stderr or reads /dev/stdin fails on those.
  */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, constants, openSync } from 'node:fs';
@@ -109,7 +109,10 @@ async function openFifos(): Promise<[InputFifo, Fifo, Fifo]> {
   }
 }
 
-/** Opening an end waits for the other unless it is non-blocking; theirs must block once it is in use. */
+/**
+ * Opening an end waits for the other unless it is non-blocking; theirs must block once it is in
+ * use.
+ */
 function inputFifo(path: string): InputFifo {
   const handle = openSync(path, O_PATH);
   const opener = openSync(path, O_RDONLY | O_NONBLOCK);
@@ -120,8 +123,8 @@ function inputFifo(path: string): InputFifo {
 }
 
 /**
- * After the end of input, opening /dev/stdin would wait for a writer for ever, as it would not on a pipe.
- * A writer that comes and goes lets it in, to what is left and then the end.
+ * After the end of input, opening /dev/stdin would wait for a writer for ever, as it would not on a
+ * pipe. A writer that comes and goes lets it in, to what is left and then the end.
  */
 function openAndCloseInput(handle: number): void {
   try {

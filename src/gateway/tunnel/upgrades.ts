@@ -1,4 +1,6 @@
-/** The one listener for WebSocket upgrades: picks the route, and refuses with a problem document. */
+/**
+ * The one listener for WebSocket upgrades: picks the route, and refuses with a problem document.
+ */
 import { STATUS_CODES, type IncomingMessage, type Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { sleep, type Clock } from '../../lib/clock.ts';
@@ -34,7 +36,10 @@ export function matchPath(pattern: RegExp): UpgradeRoute['match'] {
 }
 
 export interface Upgrades {
-  /** Refuses further ones; gives sessions a moment to say goodbye, then cuts them, so that a server can stop. */
+  /**
+   * Refuses further ones; gives sessions a moment to say goodbye, then cuts them, so that a server
+   * can stop.
+   */
   close(): Promise<void>;
 }
 

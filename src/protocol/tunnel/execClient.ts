@@ -18,13 +18,16 @@ import {
 import { CLOSE_NORMAL } from './messageSocket.ts';
 import { connectWebSocket, sendMessage, watchPeer, webSocketReader } from './webSocket.ts';
 
-export interface ExecOutput {
+interface ExecOutput {
   channel: 'stdout' | 'stderr';
   bytes: Uint8Array;
 }
 
 export interface ExecSession {
-  /** Must be read for anything to move. Ends after the last byte; throws what kept the command from ending. */
+  /**
+   * Must be read for anything to move. Ends after the last byte; throws what kept the command from
+   * ending.
+   */
   output: AsyncIterable<ExecOutput>;
   /** Settles when `output` has ended; rejects with what `output` threw. */
   exit: Promise<ExecExit>;
@@ -48,7 +51,10 @@ export interface ConnectExecOptions {
 /** A gateway that does not answer must not keep a client that wants to go. */
 const CLOSE_GRACE_MS = 1_000;
 
-/** `server` is what the CLI calls the server's URL; `task` a task or a job, of which task 0 is meant. */
+/**
+ * `server` is what the CLI calls the server's URL; `task` a task or a job, of which task 0 is
+ * meant.
+ */
 export function execUrl(server: string, task: string): string {
   const base = server.endsWith('/') ? server : `${server}/`;
   return new URL(`v1/tasks/${encodeURIComponent(task)}/exec`, base).href;
