@@ -1,6 +1,6 @@
 /** Exec as a user meets it: exit codes, input, output, terminals. */
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { finish, gone, readUntil, tunnelWorld, type TunnelWorld } from './tunnelWorld.ts';
@@ -32,6 +32,21 @@ describe('without a terminal', () => {
     const [cwd, variables, pid] = stdout.split('\n');
     expect([cwd, variables]).toEqual([world.folder, 'j1.0 yes']);
     expect(world.joined).toContain(Number(pid));
+  });
+
+  test.each([false, true])('no part of it runs before it joined (tty: %s)', async (tty) => {
+    const file = join(world.folder, `joined-${tty}`);
+    world.settings.join = (pid) => {
+      const until = performance.now() + 100;
+      while (performance.now() < until);
+      writeFileSync(file, String(pid));
+    };
+    const result = await finish(
+      await world.exec({ command: ['sh', '-c', `cat ${file}; echo :$$`], tty }),
+    );
+    world.settings.join = () => {};
+    const [joined, pid] = result.stdout.trim().split(':');
+    expect(joined).toBe(pid);
   });
 
   test('a job id means its first task', async () => {

@@ -293,5 +293,7 @@ function agentProcess(folder: string): ChildProcess {
   `;
   return spawn(process.execPath, ['--input-type=module', '-e', script], {
     stdio: ['pipe', 'inherit', 'inherit'],
+    // What a killed agent leaves behind goes with the world's folder.
+    env: { ...process.env, TMPDIR: folder },
   });
 }

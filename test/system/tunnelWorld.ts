@@ -41,6 +41,8 @@ export interface TunnelWorld {
     /** Runs before openTunnel answers, after the order was delivered. */
     beforeReply(): Promise<void>;
     scopes: Principal['scopes'];
+    /** What the runtime does to put a command into the attempt's cgroup. */
+    join(pid: number): void;
   };
   registered: { url: string; leaseMs: number }[];
   joined: number[];
@@ -59,11 +61,12 @@ export async function tunnelWorld(options: { clock?: Clock } = {}): Promise<Tunn
     [],
     [],
   ];
-  const dialer = agentDialer(folder, joined);
+  const dialer = agentDialer(folder, (pid) => settings.join(pid));
   const settings: TunnelWorld['settings'] = {
     deliver: (order) => dialer.dial(order),
     beforeReply: () => Promise.resolve(),
     scopes: ['jobs:manage'],
+    join: (pid) => void joined.push(pid),
   };
   const clock = options.clock ?? systemClock;
   const hub = createTunnelHub({
@@ -109,11 +112,10 @@ export async function tunnelWorld(options: { clock?: Clock } = {}): Promise<Tunn
   };
 }
 
-export function agentDialer(folder: string, joined: number[] = []): TunnelDialer {
+export function agentDialer(folder: string, join = (_pid: number): void => {}): TunnelDialer {
   const env = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', DROVER_TASK: TASK };
   const exec = createExecHandler({
-    execContext: (uid) =>
-      uid === UID ? { cwd: folder, env, joinCgroup: (pid) => void joined.push(pid) } : undefined,
+    execContext: (uid) => (uid === UID ? { cwd: folder, env, joinCgroup: join } : undefined),
     clock: systemClock,
     log: silentLog,
   });

@@ -23,6 +23,7 @@ import type { TunnelStream } from '../../protocol/tunnel/stream.ts';
 import type { StreamHandler } from './dialer.ts';
 import { feedInput, InputQueue } from './execInput.ts';
 import type { ExecProcess } from './execProcess.ts';
+import { makeGate } from './fifos.ts';
 import { startPiped } from './piped.ts';
 import { endSession, signalForeground } from './session.ts';
 import { startInTerminal } from './terminal.ts';
@@ -32,7 +33,7 @@ export interface ExecContext {
   cwd: string;
   /** Complete. */
   env: Record<string, string>;
-  /** Called right after the start, before the shell has found the command. */
+  /** Called before the command begins: none of its processes escapes the attempt's limits. */
   joinCgroup?: (pid: number) => void;
 }
 
@@ -60,22 +61,21 @@ export function createExecHandler(options: {
     if (context === undefined) {
       throw new DroverError('NOT_FOUND', `attempt ${attemptUid} does not run on this machine now`);
     }
-    const command = await startCommand(start, context, clock);
-    options.log.info({ attemptUid, pid: command.pid, tty: start.tty }, 'exec started');
+    const gate = context.joinCgroup && (await makeGate());
     try {
-      context.joinCgroup?.(command.pid);
-      const input = new InputQueue();
-      const finished = sendOutput({ command, stream, input, clock });
-      // Of the input only failure matters: the client is gone, or spoke nonsense.
-      const failed = Promise.all([
-        receiveInput(messages, command, input),
-        feedInput(input, command, stream),
-      ]).then(() => finished);
-      await Promise.race([finished, failed]);
+      const command = await startCommand(start, context, gate?.path, clock);
+      options.log.info({ attemptUid, pid: command.pid, tty: start.tty }, 'exec started');
+      try {
+        context.joinCgroup?.(command.pid);
+        gate?.open();
+        await connect({ command, stream, input: new InputQueue(), clock }, messages);
+      } finally {
+        command.release();
+        await endSession(command.pid, clock);
+        options.log.info({ attemptUid, pid: command.pid }, 'exec ended');
+      }
     } finally {
-      command.release();
-      await endSession(command.pid, clock);
-      options.log.info({ attemptUid, pid: command.pid }, 'exec ended');
+      await gate?.remove();
     }
   };
 }
@@ -91,6 +91,7 @@ async function readStart(messages: AsyncGenerator<ExecMessage, void>): Promise<E
 async function startCommand(
   start: ExecStart,
   context: ExecContext,
+  gate: string | undefined,
   clock: Clock,
 ): Promise<ExecProcess> {
   const { command, tty, cols = DEFAULT_COLS, rows = DEFAULT_ROWS } = start;
@@ -98,10 +99,32 @@ async function startCommand(
     throw new DroverError('NOT_FOUND', `the attempt's directory ${context.cwd} is gone`);
   }
   const env = { ...context.env, ...start.env };
-  const { cwd } = context;
-  if (!tty) return startPiped({ command, cwd, env }, clock);
+  const held = { command, cwd: context.cwd, env, ...(gate ? { gate } : {}) };
+  if (!tty) return startPiped(held, clock);
   env['TERM'] ??= DEFAULT_TERM;
-  return startInTerminal({ command, cwd, env, cols, rows }, clock);
+  return startInTerminal({ ...held, cols, rows }, clock);
+}
+
+interface Session {
+  command: ExecProcess;
+  stream: TunnelStream;
+  input: InputQueue;
+  clock: Clock;
+}
+
+/** Resolves when the command has ended and the client knows; throws when the client is gone. */
+async function connect(
+  session: Session,
+  messages: AsyncGenerator<ExecMessage, void>,
+): Promise<void> {
+  const { command, stream, input } = session;
+  const finished = sendOutput(session);
+  // Of the input only failure matters: the client is gone, or spoke nonsense.
+  const failed = Promise.all([
+    receiveInput(messages, command, input),
+    feedInput(input, command, stream),
+  ]).then(() => finished);
+  await Promise.race([finished, failed]);
 }
 
 async function receiveInput(
@@ -125,13 +148,6 @@ function receiveControl(text: string, command: ExecProcess, input: InputQueue): 
   if (control.type === 'end') input.end();
   else if (control.type === 'resize') command.resize(control.cols, control.rows);
   else signalForeground(command.pid, control.signal);
-}
-
-interface Session {
-  command: ExecProcess;
-  stream: TunnelStream;
-  input: InputQueue;
-  clock: Clock;
 }
 
 /**

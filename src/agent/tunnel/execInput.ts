@@ -17,6 +17,7 @@ export class InputQueue {
   #wake: (() => void) | undefined;
 
   push(bytes: Uint8Array): void {
+    if (bytes.length === 0) return;
     this.#heldBytes += bytes.length;
     if (this.#heldBytes > EXEC_INPUT_BYTES) {
       throw new DroverError(

@@ -2,13 +2,9 @@
  * A command without a terminal. Its standard streams are FIFOs: what Node calls pipes are sockets,
  * and a script that writes to /dev/stderr or reads /dev/stdin fails on those.
  */
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, constants, openSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { CHANNELS } from '../../protocol/tunnel/exec.ts';
 import {
@@ -17,6 +13,7 @@ import {
   type ExecExitStatus,
   type ExecProcess,
 } from './execProcess.ts';
+import { makeFifos } from './fifos.ts';
 
 const { O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 /** Linux: a handle on the file that opens neither end. */
@@ -81,7 +78,7 @@ export async function startPiped(start: ExecCommand, clock: Clock): Promise<Exec
 }
 
 function spawnOn(fifos: Fifo[], start: ExecCommand): ChildProcess {
-  const [file, commandArguments] = shellArguments(start.command);
+  const [file, commandArguments] = shellArguments(start);
   try {
     return spawn(file, commandArguments, {
       cwd: start.cwd,
@@ -99,13 +96,11 @@ function spawnOn(fifos: Fifo[], start: ExecCommand): ChildProcess {
 
 /** Gone from the file system once open. */
 async function openFifos(): Promise<[InputFifo, Fifo, Fifo]> {
-  const folder = await mkdtemp(join(tmpdir(), 'drover-exec-'));
+  const { paths, remove } = await makeFifos(['stdin', 'stdout', 'stderr']);
   try {
-    const paths = ['stdin', 'stdout', 'stderr'].map((name) => join(folder, name));
-    await promisify(execFile)('mkfifo', ['-m', '600', ...paths]);
     return [inputFifo(paths[0]!), outputFifo(paths[1]!), outputFifo(paths[2]!)];
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await remove();
   }
 }
 

@@ -50,7 +50,7 @@ export function startInTerminal(
   const native = binaries.requireBinary('pty.node');
   const exited = Promise.withResolvers<ExecExitStatus>();
   const { fd, pid } = native.fork(
-    ...shellArguments(start.command),
+    ...shellArguments(start),
     Object.entries(start.env).map(([name, value]) => `${name}=${value}`),
     start.cwd,
     start.cols,
