@@ -13,7 +13,8 @@ import type {
   Timers,
 } from '../protocol/agent.ts';
 import type { Observed } from '../state/mutations.ts';
-import type { LiveWorker, State } from '../state/state.ts';
+import type { LiveWorker } from '../state/live.ts';
+import type { State } from '../state/state.ts';
 import type { Committer } from './committer.ts';
 import { leaseOf } from './leases.ts';
 import type { Mutate } from './mutate.ts';

@@ -1,6 +1,7 @@
 /** The deadline loop: time limits of what runs, `startWithin` of what waits. */
 import type { Clock } from '../lib/clock.ts';
-import type { LiveJob, State } from '../state/state.ts';
+import type { LiveJob } from '../state/live.ts';
+import type { State } from '../state/state.ts';
 import type { Mutate } from './mutate.ts';
 
 export function createDeadlineStep(

@@ -5,7 +5,8 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Attempt } from '../model/attempt.ts';
 import type { WorkerId } from '../model/ids.ts';
-import type { LiveWorker, State } from '../state/state.ts';
+import type { LiveWorker } from '../state/live.ts';
+import type { State } from '../state/state.ts';
 import type { Mutate } from './mutate.ts';
 
 export interface LeaseSettings {

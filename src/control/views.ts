@@ -6,7 +6,7 @@ import { unpackSpec } from '../model/spec.ts';
 import type { Token } from '../model/token.ts';
 import type { TokenView, WorkerView } from '../protocol/fleet.ts';
 import type { AttemptView, EventView, JobView, TaskView } from '../protocol/jobs.ts';
-import { endingOf, type LiveJob, type LiveWorker } from '../state/state.ts';
+import { endingOf, type LiveJob, type LiveWorker } from '../state/live.ts';
 import type { AttemptRow, EventRow, JobRow, TaskRow } from '../store/tables.ts';
 
 export function liveJobView(live: LiveJob, waitReason: string | undefined): JobView {

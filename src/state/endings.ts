@@ -7,7 +7,8 @@ import type { Task } from '../model/task.ts';
 import { failRound, memberSucceeded } from './gangs.ts';
 import { DONE, missing, stale } from './mutations.ts';
 import type { GiveUp, Lose, Result, Stop } from './mutations.ts';
-import type { LiveJob, State } from './state.ts';
+import type { LiveJob } from './live.ts';
+import type { State } from './state.ts';
 
 export function stop(state: State, mutation: Stop, nowMs: number): Result {
   const attempts: Attempt[] = [];

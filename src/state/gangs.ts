@@ -8,7 +8,8 @@ import { taskEnded } from '../core/lifecycle/task.ts';
 import type { Attempt } from '../model/attempt.ts';
 import type { Task } from '../model/task.ts';
 import { endTask, requeue, stopAttempt } from './endings.ts';
-import type { LiveJob, State } from './state.ts';
+import type { LiveJob } from './live.ts';
+import type { State } from './state.ts';
 
 export function memberSucceeded(
   state: State,

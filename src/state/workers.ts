@@ -6,7 +6,8 @@ import type { Worker } from '../model/worker.ts';
 import { endAttempt, lostEnding } from './endings.ts';
 import { DONE, missing, stale } from './mutations.ts';
 import type { Drain, Join, MoveWorker, Result } from './mutations.ts';
-import type { LiveWorker, State } from './state.ts';
+import type { LiveWorker } from './live.ts';
+import type { State } from './state.ts';
 
 /** Workers belong to the installation, not to a tenant. */
 const SYSTEM_TENANT = '';

@@ -1,5 +1,5 @@
 /** What a store does: boot once, commit batches, answer history. SQLite and PostgreSQL pass one test. */
-import type { Snapshot } from '../state/state.ts';
+import type { Snapshot } from '../state/live.ts';
 import type { AttemptRow, EventRow, JobRow, TableName, TaskRow } from './tables.ts';
 
 export type Value = string | number | null;

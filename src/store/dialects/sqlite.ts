@@ -3,7 +3,7 @@ import { chmodSync, existsSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { Kysely } from 'kysely';
 import { DroverError } from '../../lib/errors.ts';
-import type { Snapshot } from '../../state/state.ts';
+import type { Snapshot } from '../../state/live.ts';
 import {
   DeposedError,
   type History,
