@@ -1,4 +1,7 @@
-/** The parts of a server process, built from the settings: the controller on its threads, its gateway. */
+/**
+ * The parts of a server process, built from the settings: the controller on its threads, its
+ * gateway.
+ */
 import { join } from 'node:path';
 import type { PoolLimits } from '../core/placement/admission.ts';
 import { createGateway } from '../gateway/gateway.ts';

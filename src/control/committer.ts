@@ -1,6 +1,7 @@
 /**
  * Makes batches of what was applied and commits them one after another. Everything that leaves the
- * process first waits for `durable()`. A commit that fails leaves the truth unknown: the process ends.
+ * process first waits for `durable()`. A commit that fails leaves the truth unknown: the process
+ * ends.
  */
 import type { Clock } from '../lib/clock.ts';
 import type { Changes } from '../state/changes.ts';

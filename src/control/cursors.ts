@@ -2,7 +2,10 @@
 import { DroverError } from '../lib/errors.ts';
 import type { Page } from '../protocol/coordinator.ts';
 
-/** A page of a list that was asked for one item more than it shows: that one tells whether there is more. */
+/**
+ * A page of a list that was asked for one item more than it shows: that one tells whether there is
+ * more.
+ */
 export function cutPage<Item>(
   found: Item[],
   limit: number,

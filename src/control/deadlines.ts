@@ -10,8 +10,8 @@ export function createDeadlineStep(
   clock: Clock,
 ): () => Promise<void> {
   /**
-   * By attempt uid or job id, on the boot clock. The wall clock may step, so it is asked only once: what
-   * was left when the limit was first seen.
+   * By attempt uid or job id, on the boot clock. The wall clock may step, so it is asked only once:
+   * what was left when the limit was first seen.
    */
   const deadlines = new Map<string, number>();
 

@@ -1,6 +1,7 @@
 /**
- * The lease loop: workers without contact become SUSPECT, then their attempts are lost, then they are.
- * Counted on the boot clock from the last sync that arrived; a new controller starts all leases anew.
+ * The lease loop: workers without contact become SUSPECT, then their attempts are lost, then they
+ * are. Counted on the boot clock from the last sync that arrived; a new controller starts all
+ * leases anew.
  */
 import type { Clock } from '../lib/clock.ts';
 import type { Attempt } from '../model/attempt.ts';

@@ -1,7 +1,7 @@
 /**
- * A job's spec on its way: only what differs from the defaults. Rows and messages between threads carry this
- * form; it is a tenth of the whole. The defaults below are part of the stored format: never change one, a
- * row written without it means it.
+ * A job's spec on its way: only what differs from the defaults. Rows and messages between threads
+ * carry this form; it is a tenth of the whole. The defaults below are part of the stored format:
+ * never change one, a row written without it means it.
  */
 import type { JobSpec } from './job.ts';
 import type { DeviceRequest, ResourceRequest } from './resources.ts';

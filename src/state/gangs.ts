@@ -1,8 +1,8 @@
 /**
- * Gang rounds. All members of a gang run in the same round; the round succeeds when every member's attempt
- * has exited 0, and one member's failure ends it: the others are stopped, and all wait for the next
- * round together, or all fail. A member that finished early stays RUNNING until the round is over, because
- * SUCCEEDED is for ever and a failed round is not.
+ * Gang rounds. All members of a gang run in the same round; the round succeeds when every member's
+ * attempt has exited 0, and one member's failure ends it: the others are stopped, and all wait for
+ * the next round together, or all fail. A member that finished early stays RUNNING until the round
+ * is over, because SUCCEEDED is for ever and a failed round is not.
  */
 import { taskEnded } from '../core/lifecycle/task.ts';
 import type { Attempt } from '../model/attempt.ts';

@@ -1,4 +1,7 @@
-/** What lives in memory: a job with its tasks, a worker with its capacity, and how to look into them. */
+/**
+ * What lives in memory: a job with its tasks, a worker with its capacity, and how to look into
+ * them.
+ */
 import { jobState, type TaskCounts } from '../core/lifecycle/job.ts';
 import { taskEnded } from '../core/lifecycle/task.ts';
 import type { Capacity } from '../core/placement/capacity.ts';

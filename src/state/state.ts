@@ -1,6 +1,7 @@
 /**
- * The live state: everything that has not ended, in memory, changed only by mutations (see apply.ts).
- * It knows nothing of SQL or time; it remembers what changed so that others can write and plan.
+ * The live state: everything that has not ended, in memory, changed only by mutations (see
+ * apply.ts). It knows nothing of SQL or time; it remembers what changed so that others can write
+ * and plan.
  */
 import { Capacity } from '../core/placement/capacity.ts';
 import { countTasks } from '../core/lifecycle/job.ts';

@@ -12,7 +12,10 @@ import type { State } from './state.ts';
 /** Workers belong to the installation, not to a tenant. */
 const SYSTEM_TENANT = '';
 
-/** A machine that joins again keeps its worker, with a new token: whoever holds the old one is fenced. */
+/**
+ * A machine that joins again keeps its worker, with a new token: whoever holds the old one is
+ * fenced.
+ */
 export function join(state: State, mutation: Join, nowMs: number): Result {
   const earlier = state.workersByMachine.get(mutation.worker.machine);
   if (earlier) return supersede(state, earlier, mutation, nowMs);

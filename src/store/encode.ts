@@ -1,4 +1,7 @@
-/** From what changed in the state to the rows of one batch. Runs on the hot path: plain arrays, no objects. */
+/**
+ * From what changed in the state to the rows of one batch. Runs on the hot path: plain arrays, no
+ * objects.
+ */
 import type { Attempt } from '../model/attempt.ts';
 import type { Claim } from '../model/claim.ts';
 import type { Event } from '../model/event.ts';

@@ -169,7 +169,9 @@ function table(key: string, fixed: string, mutable: string, integers: string): T
   };
 }
 
-/** Binding order: key, fixed, mutable for an insert; mutable, key for an update; key for a delete. */
+/**
+ * Binding order: key, fixed, mutable for an insert; mutable, key for an update; key for a delete.
+ */
 export const TABLES: Record<TableName, Table> = {
   jobs: table(
     'tenant id',

@@ -1,4 +1,7 @@
-/** The store on PostgreSQL: the same tables and batches, one connection that holds the lock and writes. */
+/**
+ * The store on PostgreSQL: the same tables and batches, one connection that holds the lock and
+ * writes.
+ */
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { DroverError } from '../../lib/errors.ts';
@@ -48,7 +51,8 @@ export function openPostgres(url: string): Store {
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
   });
-  // The next commit meets the broken connection and ends the process; without a listener this event would.
+  // The next commit meets the broken connection and ends the process; without a listener this event
+  // would.
   let broken: Error | null = null;
   client.on('error', (error) => {
     broken = error;
@@ -115,7 +119,9 @@ async function connect(client: pg.Client, url: string): Promise<void> {
   }
 }
 
-/** Bound to this session: it is gone when the connection is, and then no commit can succeed either. */
+/**
+ * Bound to this session: it is gone when the connection is, and then no commit can succeed either.
+ */
 async function takeLock(client: pg.Client): Promise<void> {
   const result = await client.query<{ held: boolean }>('SELECT pg_try_advisory_lock($1) AS held', [
     LOCK_KEY.toString(),

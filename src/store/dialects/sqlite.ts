@@ -97,7 +97,10 @@ function openFile(file: string, readOnly: boolean): DatabaseSync {
   }
 }
 
-/** An exclusive lock on a file beside the database: the system frees it when the process ends, however. */
+/**
+ * An exclusive lock on a file beside the database: the system frees it when the process ends,
+ * however.
+ */
 function takeLock(file: string): DatabaseSync {
   const fresh = !existsSync(file);
   const lock = openFile(file, false);
