@@ -1,4 +1,4 @@
-/** What planner tests are fed: workers, requests and tasks by name, and the deltas that carry them. */
+/** What planner tests are fed: workers, requests and tasks by name. */
 import type {
   PendingTask,
   PlacementRequest,
