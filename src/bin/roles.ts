@@ -53,7 +53,8 @@ const ROLES = {
   },
   agent: {
     usage:
-      'drover agent --join URL [TOKEN] [--data DIR] [--resources cpus=16,mem=64Gi,gpus=4:A100] [--name N]\n' +
+      'drover agent --join URL [TOKEN] [--data DIR] [--name N] ' +
+      '[--resources cpus=16,mem=64Gi,gpus=4:A100]\n' +
       'TOKEN may be left out where DROVER_JOIN_TOKEN holds it, and once the machine has joined.',
     settings: { ...AGENT_FLAGS, data: 'agent.dataDir' },
     options: { join: { type: 'string' } },

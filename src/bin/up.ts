@@ -138,10 +138,11 @@ async function sayWhatGoesOn(url: string, token: string, settings: Settings): Pr
   const { attemptMs, killMarginMs } = settings.leases;
   const until = new Date(Date.now() + attemptMs - killMarginMs);
   const minutes = ((attemptMs - killMarginMs) / 60_000).toFixed(1);
+  const time = until.toLocaleTimeString('en-GB');
+  const what = running === 1 ? '1 running task goes on' : `${running} running tasks go on`;
   process.stdout.write(
-    `\nStopping. ${running} running task${running === 1 ? '' : 's'} ${running === 1 ? 'goes' : 'go'} on ` +
-      `and wait${running === 1 ? 's' : ''} for a restart until ${until.toLocaleTimeString('en-GB')} ` +
-      `(${minutes} minutes).\nA start before then adopts them; a later one runs them again.\n`,
+    `\nStopping. ${what} and can wait for a restart until ${time} (${minutes} minutes).\n` +
+      'A start before then adopts what runs; a later one runs it again.\n',
   );
 }
 

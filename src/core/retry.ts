@@ -40,7 +40,8 @@ export function decideRetry(ending: Ending, budgets: Budgets): Decision {
   if (isInterruption(ending)) {
     const used = budgets.interruptions + 1;
     if (used > budgets.maxInterruptions) {
-      const reason = `${what}; it was interrupted ${used} times, the limit is ${budgets.maxInterruptions}`;
+      const limit = budgets.maxInterruptions;
+      const reason = `${what}; it was interrupted ${used} times, the limit is ${limit}`;
       return { kind: 'fail', charge: 'interruption', reason };
     }
     // The first interruption is nobody's fault and retried at once; a streak of them backs off.

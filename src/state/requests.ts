@@ -20,9 +20,9 @@ export function classKeyOf(job: Job): string {
   const { resources, pool, priority, shape } = job.spec;
   const device = resources.device;
   const gang = shape.kind === 'gang' ? shape.size : 1;
-  let key = `${priority}|${pool}|${gang}|${resources.cpuMillis}|${resources.memoryBytes}|${resources.ports}`;
-  if (device) {
-    key += `|${device.kind}|${device.count}|${device.share}|${device.memoryBytes}|${device.models.join(',')}`;
-  }
-  return key;
+  const { cpuMillis, memoryBytes, ports } = resources;
+  const plain = `${priority}|${pool}|${gang}|${cpuMillis}|${memoryBytes}|${ports}`;
+  if (!device) return plain;
+  const { kind, count, share, models } = device;
+  return `${plain}|${kind}|${count}|${share}|${device.memoryBytes}|${models.join(',')}`;
 }

@@ -192,5 +192,6 @@ export function explain(request: PlacementRequest, view: PlannerView): string {
     gang: `room for a member, but not all ${request.gangSize} fit on one network`,
   };
   const parts = [...short].map(([why, workers]) => `${workers} ${words[why]}`);
-  return `no room on ${view.workers.size} worker${view.workers.size === 1 ? '' : 's'}: ${parts.join(', ')}`;
+  const { size } = view.workers;
+  return `no room on ${size} worker${size === 1 ? '' : 's'}: ${parts.join(', ')}`;
 }

@@ -157,13 +157,13 @@ function statementsOf(name: TableName): Statements {
   const sets = mutable.map((column) => `${column} = v.${column}`).join(', ');
   const insertOf = (columns: string[]): string =>
     `INSERT INTO ${name} (${columns.join(', ')}) SELECT * FROM unnest(${arrays(columns)})`;
+  const valuesOf = (columns: readonly string[]): string =>
+    `unnest(${arrays(columns)}) AS v(${columns.join(', ')})`;
   return {
     fresh: insertOf([...key, ...fixed]),
     insert: insertOf([...key, ...fixed, ...mutable]),
-    update: sets
-      ? `UPDATE ${name} t SET ${sets} FROM unnest(${arrays(changed)}) AS v(${changed.join(', ')}) WHERE ${match}`
-      : null,
-    delete: `DELETE FROM ${name} t USING unnest(${arrays(key)}) AS v(${key.join(', ')}) WHERE ${match}`,
+    update: sets ? `UPDATE ${name} t SET ${sets} FROM ${valuesOf(changed)} WHERE ${match}` : null,
+    delete: `DELETE FROM ${name} t USING ${valuesOf(key)} WHERE ${match}`,
   };
 }
 

@@ -78,7 +78,7 @@ export function checkSqliteVersion(version: string = process.versions.sqlite ?? 
     if (a > b) return;
     if (a < b) {
       throw new DroverError('CONFLICT', `this Node has SQLite ${version}, too old to be safe`, {
-        hint: `use a Node with SQLite ${OLDEST_SQLITE} or newer (24.15 has it); "make setup" gets one`,
+        hint: `use a Node with SQLite ${OLDEST_SQLITE} or newer; "make setup" gets one`,
       });
     }
   }
@@ -91,7 +91,7 @@ function openFile(file: string, readOnly: boolean): DatabaseSync {
     return db;
   } catch (cause) {
     throw new DroverError('UNAVAILABLE', `cannot open the database ${file}: ${text(cause)}`, {
-      hint: 'check that the data folder exists, that you may write to it and that the disk has room',
+      hint: 'check that the data folder exists, is writable and that the disk has room',
       cause,
     });
   }
