@@ -41,7 +41,9 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
     log,
     random,
     machineHasGpus: resources.devices.some((device) => device.kind === 'gpu'),
-    beforeForget: (uid) => outputs.keepUntil(uid, () => spool.whenDrained(uid)),
+    // Asked from within this call for attempts of an earlier agent: by then the spool exists.
+    beforeForget: (uid) =>
+      Promise.resolve().then(() => outputs.keepUntil(uid, () => spool.whenDrained(uid))),
   });
   const outputs = spoolSource(runtime);
   const spool = createSpool({
