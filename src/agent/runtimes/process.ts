@@ -1,5 +1,6 @@
 /** The process runtime: attempts as plain processes of this machine, which outlive the agent. */
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { systemRandom } from '../../lib/random.ts';
 import type { AttemptOrder, StopOrder } from '../../protocol/agent.ts';
@@ -253,7 +254,8 @@ class Processes implements ProcessRuntime {
     const remove = async (): Promise<void> => {
       await this.#options.beforeForget?.(attempt.uid);
       this.#machine.cgroups?.remove(attempt.cgroups);
-      rmSync(attempt.directory, { recursive: true, force: true });
+      // Whoever has just written there (the spool, a dying task) may make a first try fail.
+      await rm(attempt.directory, { recursive: true, force: true, maxRetries: 10 });
     };
     remove().catch((error: unknown) =>
       this.#machine.log.error({ attempt: attempt.uid, error }, 'files of an attempt are kept'),

@@ -7,7 +7,7 @@ import type { ThreadData } from './start.ts';
 const { port, options } = workerData as ThreadData<StoreSettings>;
 const store = openStoreLater();
 serve(port, {
-  boot: async (nowMs: number, newClusterId: string) => (await store()).boot(nowMs, newClusterId),
+  lead: async (nowMs: number, newClusterId: string) => (await store()).lead(nowMs, newClusterId),
   commit: async (batch: never) => (await store()).commit(batch),
   close: async () => (await store()).close(),
 });

@@ -12,7 +12,6 @@ import {
   type Value,
   type WriteBatch,
 } from '../contract.ts';
-import { createHistory } from '../history.ts';
 import { loadMigrations, pendingMigrations } from '../migrations.ts';
 import { readSnapshot } from '../rebuild.ts';
 import {
@@ -58,23 +57,28 @@ export function openPostgres(url: string): Store {
     broken = error;
   });
   const statements = new Map(TABLE_NAMES.map((name) => [name, statementsOf(name)]));
+  const lead = async (nowMs: number, newClusterId: string): Promise<ControllerRow> => {
+    await connect(client, url);
+    await takeLock(client);
+    await migrate(client);
+    await client.query(
+      'INSERT INTO controller VALUES (1, $1, 0, 0, 0) ON CONFLICT (id) DO NOTHING',
+      [newClusterId],
+    );
+    const taken = await client.query<ControllerRow>(
+      'UPDATE controller SET epoch = greatest(epoch + 1, $1) RETURNING *',
+      [nowMs],
+    );
+    const controller = taken.rows[0];
+    if (!controller) throw new Error('the controller row is missing');
+    return controller;
+  };
   return {
     kind: 'postgres',
+    lead,
     async boot(nowMs, newClusterId) {
-      await connect(client, url);
-      await takeLock(client);
-      await migrate(client);
-      await client.query(
-        'INSERT INTO controller VALUES (1, $1, 0, 0, 0) ON CONFLICT (id) DO NOTHING',
-        [newClusterId],
-      );
-      const taken = await client.query<ControllerRow>(
-        'UPDATE controller SET epoch = greatest(epoch + 1, $1) RETURNING *',
-        [nowMs],
-      );
-      const controller = taken.rows[0];
-      if (!controller) throw new Error('the controller row is missing');
-      const reads = readerOf(url);
+      const controller = await lead(nowMs, newClusterId);
+      const reads = openPostgresReader(url);
       try {
         return await readSnapshot(reads, controller, nowMs);
       } finally {
@@ -89,12 +93,7 @@ export function openPostgres(url: string): Store {
   };
 }
 
-export function openPostgresHistory(url: string): History {
-  const db = readerOf(url);
-  return createHistory(db, () => db.destroy());
-}
-
-function readerOf(url: string): Kysely<Database> {
+export function openPostgresReader(url: string): Kysely<Database> {
   const pool = new pg.Pool({
     connectionString: url,
     types,

@@ -3,7 +3,6 @@ import { chmodSync, existsSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { Kysely } from 'kysely';
 import { DroverError } from '../../lib/errors.ts';
-import type { Snapshot } from '../../state/live.ts';
 import {
   DeposedError,
   type History,
@@ -11,10 +10,16 @@ import {
   type Value,
   type WriteBatch,
 } from '../contract.ts';
-import { createHistory } from '../history.ts';
 import { loadMigrations, pendingMigrations } from '../migrations.ts';
 import { readSnapshot } from '../rebuild.ts';
-import { rowWidth, TABLES, TABLE_NAMES, type Database, type TableName } from '../tables.ts';
+import {
+  rowWidth,
+  TABLES,
+  TABLE_NAMES,
+  type ControllerRow,
+  type Database,
+  type TableName,
+} from '../tables.ts';
 import { nodeSqliteDialect } from './nodeSqlite.ts';
 
 /** Older ones have bugs that a WAL under load can meet. */
@@ -43,13 +48,19 @@ export function openSqlite(options: SqliteOptions): Store {
   db.exec(`PRAGMA wal_autocheckpoint = ${options.checkpointPages}`);
   let statements: Map<TableName, Prepared> | null = null;
   let advance: StatementSync | null = null;
+  const kysely = new Kysely<Database>({ dialect: nodeSqliteDialect(db) });
+  const lead = async (nowMs: number, newClusterId: string): Promise<ControllerRow> => {
+    takeEpoch(db, nowMs, newClusterId);
+    statements = prepareAll(db);
+    advance = db.prepare('UPDATE controller SET batch = batch + 1, seq = ? WHERE epoch = ?');
+    return kysely.selectFrom('controller').selectAll().executeTakeFirstOrThrow();
+  };
   return {
     kind: 'sqlite',
+    lead,
     async boot(nowMs, newClusterId) {
-      const snapshot = await boot(db, nowMs, newClusterId);
-      statements = prepareAll(db);
-      advance = db.prepare('UPDATE controller SET batch = batch + 1, seq = ? WHERE epoch = ?');
-      return snapshot;
+      const controller = await lead(nowMs, newClusterId);
+      return readSnapshot(kysely, controller, nowMs);
     },
     async commit(batch) {
       if (!statements || !advance) throw new Error('commit before boot');
@@ -63,11 +74,10 @@ export function openSqlite(options: SqliteOptions): Store {
   };
 }
 
-export function openSqliteHistory(options: SqliteOptions): History {
+export function openSqliteReader(options: SqliteOptions): Kysely<Database> {
   const db = openFile(options.file, true);
   db.exec(`PRAGMA cache_size = -${Math.ceil(options.cacheBytes / 4096)}`);
-  const kysely = new Kysely<Database>({ dialect: nodeSqliteDialect(db) });
-  return createHistory(kysely, () => kysely.destroy());
+  return new Kysely<Database>({ dialect: nodeSqliteDialect(db) });
 }
 
 export function checkSqliteVersion(version: string = process.versions.sqlite ?? '0'): void {
@@ -117,7 +127,7 @@ function takeLock(file: string): DatabaseSync {
   }
 }
 
-async function boot(db: DatabaseSync, nowMs: number, newClusterId: string): Promise<Snapshot> {
+function takeEpoch(db: DatabaseSync, nowMs: number, newClusterId: string): void {
   const current = Number(db.prepare('PRAGMA user_version').get()?.['user_version'] ?? 0);
   for (const migration of pendingMigrations(loadMigrations('sqlite'), current)) {
     transaction(db, () => {
@@ -125,7 +135,6 @@ async function boot(db: DatabaseSync, nowMs: number, newClusterId: string): Prom
       db.exec(`PRAGMA user_version = ${migration.version}`);
     });
   }
-  const kysely = new Kysely<Database>({ dialect: nodeSqliteDialect(db) });
   transaction(db, () => {
     db.prepare('INSERT INTO controller VALUES (1, ?, 0, 0, 0) ON CONFLICT (id) DO NOTHING').run(
       newClusterId,
@@ -133,8 +142,6 @@ async function boot(db: DatabaseSync, nowMs: number, newClusterId: string): Prom
     // Never below what agents may have seen, also after a restore from a backup.
     db.prepare('UPDATE controller SET epoch = max(epoch + 1, ?)').run(nowMs);
   });
-  const controller = await kysely.selectFrom('controller').selectAll().executeTakeFirstOrThrow();
-  return readSnapshot(kysely, controller, nowMs);
 }
 
 function prepareAll(db: DatabaseSync): Map<TableName, Prepared> {
