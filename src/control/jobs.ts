@@ -18,6 +18,7 @@ import type {
 import type { LiveJob } from '../state/live.ts';
 import type { State } from '../state/state.ts';
 import type { History } from '../store/contract.ts';
+import { decodeTask } from '../store/decode.ts';
 import type { Committer } from './committer.ts';
 import { cutPage, decodeNumbers, decodeText, encodeCursor } from './cursors.ts';
 import type { Mutate } from './mutate.ts';
@@ -203,13 +204,12 @@ function createJobLists(
   const { state, committer, history, getJob } = options;
   return {
     async listTasks(who, job, page) {
-      await getJob(who, job);
       const [after = -1] = decodeNumbers(page.cursor, [-1]);
-      const rows = await history.forTenant(who.tenant).tasks(job, after, page.limit + 1);
       const live = state.jobs.get(job as JobId);
-      const items = rows.map((row): TaskView =>
-        taskView(row, live?.attempts.get(row.task_index)?.worker ?? null),
-      );
+      // Before the wait for the commit: afterwards an ended job may have left the memory.
+      const alive = live?.job.tenant === who.tenant ? liveTaskViews(live, after, page.limit) : null;
+      await getJob(who, job);
+      const items = alive ?? (await endedTaskViews(history, who, job, after, page.limit));
       return cutPage(items, page.limit, (task) => [task.index]);
     },
     async listAttempts(who, job, page) {
@@ -239,6 +239,25 @@ function createJobLists(
       return { items, nextCursor: more ? encodeCursor([start + shown.length]) : null };
     },
   };
+}
+
+function liveTaskViews(live: LiveJob, after: number, limit: number): TaskView[] {
+  const first = live.tasks.findIndex((task) => task.index > after);
+  if (first < 0) return [];
+  return live.tasks
+    .slice(first, first + limit + 1)
+    .map((task) => taskView(task, live.attempts.get(task.index)?.worker ?? null));
+}
+
+async function endedTaskViews(
+  history: History,
+  who: Principal,
+  job: string,
+  after: number,
+  limit: number,
+): Promise<TaskView[]> {
+  const rows = await history.forTenant(who.tenant).tasks(job, after, limit + 1);
+  return rows.map((row) => taskView(decodeTask(row), null));
 }
 
 function inOrder(a: LiveJob, b: LiveJob): number {
