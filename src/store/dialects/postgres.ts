@@ -5,13 +5,7 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { DroverError } from '../../lib/errors.ts';
-import {
-  DeposedError,
-  type History,
-  type Store,
-  type Value,
-  type WriteBatch,
-} from '../contract.ts';
+import { DeposedError, type Store, type Value, type WriteBatch } from '../contract.ts';
 import { loadMigrations, pendingMigrations } from '../migrations.ts';
 import { readSnapshot } from '../rebuild.ts';
 import {

@@ -3,13 +3,7 @@ import { chmodSync, existsSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { Kysely } from 'kysely';
 import { DroverError } from '../../lib/errors.ts';
-import {
-  DeposedError,
-  type History,
-  type Store,
-  type Value,
-  type WriteBatch,
-} from '../contract.ts';
+import { DeposedError, type Store, type Value, type WriteBatch } from '../contract.ts';
 import { loadMigrations, pendingMigrations } from '../migrations.ts';
 import { readSnapshot } from '../rebuild.ts';
 import {
@@ -32,12 +26,21 @@ export interface SqliteOptions {
   checkpointPages: number;
 }
 
+/** One row at a time, or several at once where there are many: that halves what a call costs. */
+interface Insert {
+  one: StatementSync;
+  several: StatementSync;
+}
+
 interface Prepared {
-  fresh: StatementSync;
-  insert: StatementSync;
+  fresh: Insert;
+  insert: Insert;
   update: StatementSync | null;
   delete: StatementSync;
 }
+
+/** More at once gain nothing measurable. */
+const SEVERAL_ROWS = 8;
 
 export function openSqlite(options: SqliteOptions): Store {
   checkSqliteVersion();
@@ -148,9 +151,11 @@ function prepareAll(db: DatabaseSync): Map<TableName, Prepared> {
   const prepared = new Map<TableName, Prepared>();
   for (const name of TABLE_NAMES) {
     const { key, fixed, mutable } = TABLES[name];
-    const insertOf = (columns: string[]): StatementSync => {
-      const holes = columns.map(() => '?').join(', ');
-      return db.prepare(`INSERT INTO ${name} (${columns.join(', ')}) VALUES (${holes})`);
+    const insertOf = (columns: string[]): Insert => {
+      const row = `(${columns.map(() => '?').join(', ')})`;
+      const into = `INSERT INTO ${name} (${columns.join(', ')}) VALUES `;
+      const rows = Array.from({ length: SEVERAL_ROWS }, () => row).join(', ');
+      return { one: db.prepare(into + row), several: db.prepare(into + rows) };
     };
     const where = key.map((column) => `${column} = ?`).join(' AND ');
     const sets = mutable.map((column) => `${column} = ?`).join(', ');
@@ -176,12 +181,19 @@ function commit(
       const writes = batch.tables[name];
       const prepared = statements.get(name);
       if (!writes || !prepared) continue;
-      runAll(prepared.fresh, writes.fresh, rowWidth(name, 'fresh'));
-      runAll(prepared.insert, writes.inserts, rowWidth(name, 'insert'));
+      insertAll(prepared.fresh, writes.fresh, rowWidth(name, 'fresh'));
+      insertAll(prepared.insert, writes.inserts, rowWidth(name, 'insert'));
       runAll(prepared.update, writes.updates, rowWidth(name, 'update'));
       runAll(prepared.delete, writes.deletes, rowWidth(name, 'delete'));
     }
   });
+}
+
+function insertAll({ one, several }: Insert, values: Value[], width: number): void {
+  const step = width * SEVERAL_ROWS;
+  let at = 0;
+  for (; at + step <= values.length; at += step) several.run(...values.slice(at, at + step));
+  for (; at < values.length; at += width) one.run(...values.slice(at, at + width));
 }
 
 function runAll(statement: StatementSync | null, values: Value[], width: number): void {
