@@ -244,16 +244,12 @@ async function endAll(server: TestServer, agents: TestAgent[]): Promise<void> {
   await until('no process is left', () => noneLeft(server.root), 10_000, 100);
 }
 
+/** What waits may wait on: with drained workers it cannot begin while the rest is cancelled. */
 async function cancelAll(server: TestServer, agents: TestAgent[]): Promise<void> {
   const { client } = server;
-  for (const state of ['RUNNING', 'PENDING']) {
-    for (;;) {
-      const { items } = await client.listJobs({ state, limit: 500 });
-      if (items.length === 0) break;
-      for (const { id } of items) await client.cancelJob(id);
-      await Promise.all(items.map(({ id }) => server.ended(id)));
-    }
-  }
+  for (const { id } of (await client.listWorkers({})).items) await client.setDraining(id, true);
+  const { items } = await client.listJobs({ state: 'RUNNING', limit: 500 });
+  for (const { id } of items) await client.cancelJob(id);
   if (!agents.some((agent) => agent.process().end() === undefined)) return;
   await until('every worker is empty', async () => {
     const { items } = await client.listWorkers({});
