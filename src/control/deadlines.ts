@@ -13,8 +13,10 @@ export function createDeadlineStep(
    * was left when the limit was first seen.
    */
   const deadlines = new Map<string, number>();
+  let lookedAtBootMs: number | null = null;
 
   return async () => {
+    const nowBootMs = clock.bootMs();
     for (const id of deadlines.keys()) {
       if (!state.attempts.has(id as never) && !state.jobs.has(id as never)) deadlines.delete(id);
     }
@@ -22,6 +24,7 @@ export function createDeadlineStep(
       if (live.job.spec.timeLimitMs > 0) stopLate(live);
       if (live.job.spec.startWithinMs > 0 && live.counts.PENDING > 0) giveUpLate(live);
     }
+    lookedAtBootMs = nowBootMs;
   };
 
   function stopLate(live: LiveJob): void {
@@ -49,7 +52,9 @@ export function createDeadlineStep(
   function isOver(id: string, sinceMs: number, limitMs: number): boolean {
     const known = deadlines.get(id);
     if (known !== undefined) return clock.bootMs() >= known;
-    const usedMs = Math.min(limitMs, Math.max(0, clock.now() - sinceMs));
+    // What the look before did not find has begun since then, whatever the wall clock did meanwhile.
+    const mostMs = lookedAtBootMs === null ? limitMs : clock.bootMs() - lookedAtBootMs;
+    const usedMs = Math.min(limitMs, mostMs, Math.max(0, clock.now() - sinceMs));
     deadlines.set(id, clock.bootMs() + limitMs - usedMs);
     return usedMs >= limitMs;
   }
