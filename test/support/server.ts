@@ -6,7 +6,12 @@ import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createClient, type DroverClient } from '../../src/protocol/client.ts';
-import type { AttemptView, JobView, SubmittedSpec } from '../../src/protocol/jobs.ts';
+import type {
+  AttemptView,
+  JobView,
+  LogRecordView,
+  SubmittedSpec,
+} from '../../src/protocol/jobs.ts';
 import { freePort } from './postgres.ts';
 import { DROVER, killPid, processesOf, startProcess, tail, type TestProcess } from './processes.ts';
 import { PATIENCE_MS, until } from './wait.ts';
@@ -63,8 +68,9 @@ export interface TestServer {
   running(spec: SubmittedSpec): Promise<{ job: string; attempt: AttemptView }>;
   attempts(job: string): Promise<AttemptView[]>;
   ended(job: string, limitMs?: number): Promise<JobView>;
-  /** All of a job's stdout as text. */
+  /** All of an ended job's stdout as text: follows until the log is complete. */
   stdout(job: string): Promise<string>;
+  stdoutSoFar(job: string): Promise<string>;
   /** Cancels what is live, stops everything, and throws if a process of it is left. */
   close(): Promise<void>;
 }
@@ -198,17 +204,19 @@ function calls(client: () => DroverClient) {
         },
         limitMs,
       ),
-    async stdout(job: string) {
-      const parts: Buffer[] = [];
-      for await (const record of client().readLogs(job, {})) {
-        if (record.stream !== 'stdout') continue;
-        parts.push(
-          Buffer.from(record.base64 ?? record.text ?? '', record.base64 ? 'base64' : 'utf8'),
-        );
-      }
-      return Buffer.concat(parts).toString();
-    },
+    stdout: (job: string) =>
+      textOf(client().followLogs(job, { signal: AbortSignal.timeout(PATIENCE_MS) })),
+    stdoutSoFar: (job: string) => textOf(client().readLogs(job, {})),
   };
+}
+
+async function textOf(records: AsyncIterable<LogRecordView>): Promise<string> {
+  const parts: Buffer[] = [];
+  for await (const { stream, text, base64 } of records) {
+    if (stream === 'stdout')
+      parts.push(base64 ? Buffer.from(base64, 'base64') : Buffer.from(text!));
+  }
+  return Buffer.concat(parts).toString();
 }
 
 export function connectionOf(dataDir: string, url: string) {
