@@ -103,14 +103,15 @@ export interface Found {
 }
 
 /** Every process that belongs to a folder: works in it, or names it in arguments or environment. */
-export function processesOf(folder: string): Found[] {
+export function processesOf(folders: string[]): Found[] {
   const found: Found[] = [];
+  const isOurs = (mark: string): boolean => folders.some((folder) => mark.includes(folder));
   for (const name of readdirSync('/proc')) {
     const pid = Number(name);
     if (!Number.isInteger(pid) || pid === process.pid) continue;
     const command = readText(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim();
     const marks = [command, readText(`/proc/${pid}/environ`), readLink(`/proc/${pid}/cwd`)];
-    if (isZombie(pid) || !marks.some((mark) => mark.includes(folder))) continue;
+    if (isZombie(pid) || !marks.some(isOurs)) continue;
     found.push({ pid, command });
   }
   return found;

@@ -89,6 +89,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   const env = { HOME: root, ...SETTINGS, DROVER_DATA: dataDir, ...options.env };
   let current: TestProcess | undefined;
   let output = '';
+  const folders = (): string[] => [root, dataDir, ...agents.map((agent) => agent.dataDir)];
 
   const server: TestServer = {
     root,
@@ -119,10 +120,11 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     async close() {
       try {
         await endAll(server, agents);
+        await until('no process is left', () => noneLeft(folders()), 10_000, 100);
       } catch (error) {
         throw new Error(`the cluster did not end well:\n${tail(output)}`, { cause: error });
       } finally {
-        for (const { pid } of processesOf(root)) killPid(pid, 'SIGKILL');
+        for (const { pid } of processesOf(folders())) killPid(pid, 'SIGKILL');
         rmSync(root, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
       }
     },
@@ -130,7 +132,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   try {
     await server.start();
   } catch (error) {
-    for (const { pid } of processesOf(root)) killPid(pid, 'SIGKILL');
+    for (const { pid } of processesOf(folders())) killPid(pid, 'SIGKILL');
     throw error;
   }
   return server;
@@ -249,7 +251,6 @@ async function endAll(server: TestServer, agents: TestAgent[]): Promise<void> {
   if (lives(server.process())) await cancelAll(server, agents);
   for (const agent of agents) if (lives(agent.process())) await agent.stop();
   if (lives(server.process())) await server.stop();
-  await until('no process is left', () => noneLeft(server.root), 10_000, 100);
 }
 
 /** What waits may wait on: with drained workers it cannot begin while the rest is cancelled. */
@@ -265,8 +266,8 @@ async function cancelAll(server: TestServer, agents: TestAgent[]): Promise<void>
   });
 }
 
-function noneLeft(root: string): boolean {
-  const left = processesOf(root);
+function noneLeft(folders: string[]): boolean {
+  const left = processesOf(folders);
   if (left.length === 0) return true;
   throw new Error(left.map(({ pid, command }) => `${pid} ${command}`).join('\n'));
 }
