@@ -9,10 +9,11 @@ CREATE TABLE controller (
   seq bigint NOT NULL
 );
 
+-- Every question about jobs names a tenant, so the key begins with it and no other index is needed.
 CREATE TABLE jobs (
-  id text PRIMARY KEY,
-  cluster text NOT NULL,
   tenant text NOT NULL,
+  id text NOT NULL,
+  cluster text NOT NULL,
   owner text NOT NULL,
   submitting_principal text NOT NULL,
   kind text NOT NULL,
@@ -22,11 +23,11 @@ CREATE TABLE jobs (
   created_at_ms bigint NOT NULL,
   idempotency_key text,
   body_hash text,
-  round bigint NOT NULL,
+  round bigint NOT NULL DEFAULT 0,
   cancel_requested_at_ms bigint,
   cancelled_by text,
   ended_at_ms bigint,
-  version bigint NOT NULL,
+  version bigint NOT NULL DEFAULT 1,
   end_state text,
   end_reason text,
   exit_code bigint,
@@ -34,14 +35,13 @@ CREATE TABLE jobs (
   succeeded bigint,
   failed bigint,
   cancelled bigint,
-  unschedulable bigint
+  unschedulable bigint,
+  PRIMARY KEY (tenant, id)
 ) /*sqlite WITHOUT ROWID */;
 
 CREATE INDEX jobs_live ON jobs (id) WHERE ended_at_ms IS NULL;
-CREATE INDEX jobs_by_tenant ON jobs (tenant, id);
 CREATE INDEX jobs_troubled ON jobs (tenant, end_state, id)
   WHERE end_state IN ('FAILED', 'CANCELLED', 'UNSCHEDULABLE');
-CREATE INDEX jobs_named ON jobs (tenant, name, id) WHERE name <> '';
 CREATE INDEX jobs_keyed ON jobs (created_at_ms) WHERE idempotency_key IS NOT NULL;
 
 CREATE TABLE tasks (
@@ -50,17 +50,17 @@ CREATE TABLE tasks (
   cluster text NOT NULL,
   tenant text NOT NULL,
   created_at_ms bigint NOT NULL,
-  state text NOT NULL,
-  attempts bigint NOT NULL,
-  failures bigint NOT NULL,
-  interruptions bigint NOT NULL,
-  round_done bigint NOT NULL,
-  reason text NOT NULL,
+  state text NOT NULL DEFAULT 'PENDING',
+  attempts bigint NOT NULL DEFAULT 0,
+  failures bigint NOT NULL DEFAULT 0,
+  interruptions bigint NOT NULL DEFAULT 0,
+  round_done bigint NOT NULL DEFAULT 0,
+  reason text NOT NULL DEFAULT '',
   exit_code bigint,
-  not_before_ms bigint NOT NULL,
+  not_before_ms bigint NOT NULL DEFAULT 0,
   started_at_ms bigint,
   ended_at_ms bigint,
-  version bigint NOT NULL,
+  version bigint NOT NULL DEFAULT 1,
   PRIMARY KEY (job, task_index)
 ) /*sqlite WITHOUT ROWID */;
 
@@ -76,17 +76,17 @@ CREATE TABLE attempts (
   round bigint NOT NULL,
   worker text NOT NULL,
   assigned_at_ms bigint NOT NULL,
-  state text NOT NULL,
+  state text NOT NULL DEFAULT 'ASSIGNED',
   stop_cause text,
   cause text,
   exit_code bigint,
   signal text,
-  message text NOT NULL,
+  message text NOT NULL DEFAULT '',
   started_at_ms bigint,
   ended_at_ms bigint,
   stdout_bytes bigint,
   stderr_bytes bigint,
-  version bigint NOT NULL,
+  version bigint NOT NULL DEFAULT 1,
   PRIMARY KEY (job, task_index, n)
 ) /*sqlite WITHOUT ROWID */;
 

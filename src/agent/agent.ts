@@ -1,6 +1,6 @@
 /**
- * The agent: says what it sees, does what it is told, and ends its attempts when nobody has answered for
- * too long. All effects are passed in, so the simulator runs this very code.
+ * The agent: says what it sees, does what it is told, and ends its attempts when nobody has
+ * answered for too long. All effects are passed in, so the simulator runs this very code.
  */
 import type { Clock, Timer } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
@@ -76,7 +76,10 @@ export function startAgent(options: AgentOptions): Agent {
   let seen = { epoch: 0, generation: 0 };
   let contactBootMs: number | null = null;
   let timers: Timers | null = null;
-  /** The newest sync that is under way; an older one's reply still counts if it is newer by generation. */
+  /**
+   * The newest sync that is under way; an older one's reply still counts if it is newer by
+   * generation.
+   */
   let newest = 0;
   let sendSoon = false;
 
@@ -166,8 +169,8 @@ export function startAgent(options: AgentOptions): Agent {
 
   function follow(reply: SyncReply, sentBootMs: number): void {
     const marginMs = reply.timers.killMarginMs;
-    // A reply that lay unread (the agent was stopped, the machine slept) may be older than the lease it
-    // gives: the task may run elsewhere by now.
+    // A reply that lay unread (the agent was stopped, the machine slept) may be older than the
+    // lease it gives: the task may run elsewhere by now.
     const ageMs = clock.bootMs() - sentBootMs;
     for (const order of reply.desired) {
       if (ageMs < order.attemptLeaseMs - marginMs - order.graceMs) runtime.start(order);
@@ -210,7 +213,8 @@ export function startAgent(options: AgentOptions): Agent {
     }
     failures++;
     if (code === 'UNAUTHENTICATED' && error instanceof DroverError) {
-      // The worker was lost, revoked or superseded: what runs here is stopped by the next one's sync.
+      // The worker was lost, revoked or superseded: what runs here is stopped by the next one's
+      // sync.
       if (options.joinToken === null || !identity) options.onRefused?.(error);
       identity = null;
     }

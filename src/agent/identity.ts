@@ -1,4 +1,7 @@
-/** The agent's identity on disk: written whole, synced and renamed into place, readable by its owner only. */
+/**
+ * The agent's identity on disk: written whole, synced and renamed into place, readable by its owner
+ * only.
+ */
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { DroverError } from '../lib/errors.ts';
 import type { Identity, IdentityFile } from './agent.ts';

@@ -1,4 +1,6 @@
-/** Whose output the spool sends: attempts on the machine, and those forgotten before all was sent. */
+/**
+ * Whose output the spool sends: attempts on the machine, and those forgotten before all was sent.
+ */
 import { dirname, join } from 'node:path';
 import type { ProcessRuntime } from './runtimes/processRuntime.ts';
 import type { SpoolAttempt, SpoolSource } from './spool.ts';

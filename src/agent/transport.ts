@@ -1,4 +1,6 @@
-/** How an agent reaches its cluster: JSON over HTTP on kept-alive connections, always dialled by it. */
+/**
+ * How an agent reaches its cluster: JSON over HTTP on kept-alive connections, always dialled by it.
+ */
 import { Agent as Connections, request } from 'undici';
 import { DroverError, ERRORS, type ErrorCode } from '../lib/errors.ts';
 import { AGENT_PATHS, type JoinReply, type LogAck, type SyncReply } from '../protocol/agent.ts';

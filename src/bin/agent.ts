@@ -70,7 +70,12 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
     clock,
     random,
     log,
-    onChange: () => spool.changed(),
+    onChange: () => {
+      spool.changed();
+      for (const { observation } of runtime.list()) {
+        if (observation.state === 'ENDED') tunnels.endAttempt(observation.uid);
+      }
+    },
     onTunnel: (order) => tunnels.dial(order),
     onJoined: (worker) => {
       rememberUrl(dataDir, url);

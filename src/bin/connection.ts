@@ -1,4 +1,7 @@
-/** DIR/connection.json: where the server is and the first user's token, for the command line beside it. */
+/**
+ * DIR/connection.json: where the server is and the first user's token, for the command line beside
+ * it.
+ */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newSecret } from '../control/secrets.ts';

@@ -1,4 +1,6 @@
-/** drover controller: state, store and loops, with a gRPC listener; with a gateway too when asked. */
+/**
+ * drover controller: state, store and loops, with a gRPC listener; with a gateway too when asked.
+ */
 import { createLog } from '../lib/log.ts';
 import { createGrpcServer } from '../protocol/grpc/server.ts';
 import { loadTokens, prepareDataFolder, writeConnection } from './connection.ts';

@@ -1,4 +1,7 @@
-/** The parts of a server process, built from the settings: the controller on its threads, its gateway. */
+/**
+ * The parts of a server process, built from the settings: the controller on its threads, its
+ * gateway.
+ */
 import { join } from 'node:path';
 import type { PoolLimits } from '../core/placement/admission.ts';
 import { createGateway } from '../gateway/gateway.ts';
@@ -10,18 +13,19 @@ import { systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { systemRandom } from '../lib/random.ts';
 import type { Settings } from '../model/settings.ts';
+import { packSpecs } from '../model/spec.ts';
 import { COORDINATOR_CALLS, type Coordinator } from '../protocol/coordinator.ts';
 import { decodeLogFrames } from '../protocol/logFrames.ts';
 import type { StoreSettings } from '../store/open.ts';
 import { startThread } from './threads/start.ts';
-import type { StateThreadOptions } from './threads/state.ts';
+import type { PackedCalls, StateThreadOptions } from './threads/state.ts';
 
 export interface RunningController {
   coordinator: Coordinator;
   close(): Promise<void>;
 }
 
-interface StateCalls extends Coordinator {
+interface StateCalls extends Coordinator, PackedCalls {
   boot(): Promise<void>;
   close(): Promise<void>;
 }
@@ -53,7 +57,7 @@ export async function startController(
     tokens,
     level: settings.logs.level,
   };
-  const calls = ['boot', 'close', ...COORDINATOR_CALLS] as const;
+  const calls = ['boot', 'close', 'submitPacked', ...COORDINATOR_CALLS] as const;
   const thread = startThread<StateCalls, StateThreadOptions>(
     'state',
     options,
@@ -66,7 +70,11 @@ export async function startController(
   );
   await thread.calls.boot();
   return {
-    coordinator: thread.calls,
+    coordinator: {
+      ...thread.calls,
+      submit: (who, { specs, ...request }) =>
+        thread.calls.submitPacked(who, request, packSpecs(specs)),
+    },
     async close() {
       await thread.calls.close();
       await thread.end();

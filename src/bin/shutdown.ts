@@ -1,4 +1,6 @@
-/** Ends a role: on a signal, or when the process that started it is gone. Parts close in reverse. */
+/**
+ * Ends a role: on a signal, or when the process that started it is gone. Parts close in reverse.
+ */
 
 export interface Shutdown {
   /** Closes `part` when the role ends, before everything added earlier. */

@@ -1,4 +1,6 @@
-/** Exec from a terminal: connects it to a command in a task, and gives the terminal back as it was. */
+/**
+ * Exec from a terminal: connects it to a command in a task, and gives the terminal back as it was.
+ */
 import type { Readable, Writable } from 'node:stream';
 import { DroverError } from '../lib/errors.ts';
 import { connectExec, type ExecSession } from '../protocol/tunnel/execClient.ts';
@@ -25,8 +27,9 @@ const SIGNAL_BASE = 128;
 const LEAVING_SIGNALS = ['SIGTERM', 'SIGHUP'] as const;
 
 /**
- * Resolves with the exit code for the shell: the command's own, or 128 + n for a signal (also when the
- * user left by `Enter ~ .`, as SIGHUP). Throws a DroverError for whatever kept the command from ending.
+ * Resolves with the exit code for the shell: the command's own, or 128 + n for a signal (also when
+ * the user left by `Enter ~ .`, as SIGHUP). Throws a DroverError for whatever kept the command from
+ * ending.
  */
 export async function runExec(options: RunExecOptions): Promise<number> {
   const { stdin = process.stdin, stdout = process.stdout, stderr = process.stderr } = options;
@@ -87,7 +90,10 @@ function followSize(
   return () => void stdout.off('resize', resized);
 }
 
-/** Without a terminal Ctrl-C arrives here as a signal: the first goes to the command, the second leaves. */
+/**
+ * Without a terminal Ctrl-C arrives here as a signal: the first goes to the command, the second
+ * leaves.
+ */
 function handleSignals(
   session: ExecSession,
   leave: (signal: NodeJS.Signals) => void,
@@ -116,18 +122,20 @@ function forwardInput(
   leave: () => void,
 ): () => void {
   const escapes = escapeFilter();
+  let isOver = false;
   const take = (typed: Buffer | string): void => {
     const { bytes, isLeaving } = tty
       ? escapes(Buffer.from(typed))
       : { bytes: Buffer.from(typed), isLeaving: false };
     if (isLeaving) leave();
     stdin.pause();
-    void session.write(bytes).then(() => stdin.resume());
+    void session.write(bytes).then(() => isOver || stdin.resume());
   };
   const end = (): void => void session.endInput();
   stdin.on('data', take);
   stdin.once('end', end);
   return () => {
+    isOver = true;
     stdin.off('data', take);
     stdin.off('end', end);
     stdin.pause();

@@ -1,4 +1,7 @@
-/** The way out of a session whose command does not answer: `~.` at the beginning of a line, as in ssh. */
+/**
+ * The way out of a session whose command does not answer: `~.` at the beginning of a line, as in
+ * ssh.
+ */
 
 const TILDE = 0x7e;
 const DOT = 0x2e;

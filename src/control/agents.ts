@@ -13,7 +13,8 @@ import type {
   Timers,
 } from '../protocol/agent.ts';
 import type { Observed } from '../state/mutations.ts';
-import type { LiveWorker, State } from '../state/state.ts';
+import type { LiveWorker } from '../state/live.ts';
+import type { State } from '../state/state.ts';
 import type { Committer } from './committer.ts';
 import { leaseOf } from './leases.ts';
 import type { Mutate } from './mutate.ts';
@@ -96,8 +97,9 @@ export function createAgents(options: AgentsOptions): Agents {
       mutate({ kind: 'move-worker', worker, move: 'recover', reason: 'in contact again' });
     }
     const observed = request.observed.map(observedOf);
-    // A new controller does not know the order of syncs from before it: one of those may come in late, and
-    // what it lacks proves nothing. What was sent after an answer of this epoch is the whole truth.
+    // A new controller does not know the order of syncs from before it: one of those may come in
+    // late, and what it lacks proves nothing. What was sent after an answer of this epoch is the
+    // whole truth.
     const complete = request.epoch === state.epoch;
     mutate({ kind: 'observe', worker, observed, complete });
     let reply = replyTo(live, request);

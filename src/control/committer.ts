@@ -1,12 +1,14 @@
 /**
  * Makes batches of what was applied and commits them one after another. Everything that leaves the
- * process first waits for `durable()`. A commit that fails leaves the truth unknown: the process ends.
+ * process first waits for `durable()`. A commit that fails leaves the truth unknown: the process
+ * ends.
  */
 import type { Clock } from '../lib/clock.ts';
 import type { Changes } from '../state/changes.ts';
 import type { State } from '../state/state.ts';
-import type { Writer } from '../store/contract.ts';
+import type { WriteBatch, Writer } from '../store/contract.ts';
 import { encodeBatch } from '../store/encode.ts';
+import { rowWidth, TABLE_NAMES } from '../store/tables.ts';
 
 export interface Committer {
   /** Resolves when everything applied so far is on disk; at once when it already is. */
@@ -82,10 +84,15 @@ export function createCommitter(options: CommitterOptions): Committer {
   };
 }
 
-function countRows(tables: object): number {
+function countRows(tables: WriteBatch['tables']): number {
   let count = 0;
-  for (const writes of Object.values(tables) as { inserts: []; updates: []; deletes: [] }[]) {
-    count += writes.inserts.length + writes.updates.length + writes.deletes.length;
+  for (const name of TABLE_NAMES) {
+    const writes = tables[name];
+    if (!writes) continue;
+    count += writes.fresh.length / rowWidth(name, 'fresh');
+    count += writes.inserts.length / rowWidth(name, 'insert');
+    count += writes.deletes.length / rowWidth(name, 'delete');
+    if (writes.updates.length > 0) count += writes.updates.length / rowWidth(name, 'update');
   }
   return count;
 }

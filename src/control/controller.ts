@@ -3,10 +3,12 @@ import type { PoolLimits } from '../core/placement/admission.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
+import type { WorkerId } from '../model/ids.ts';
 import { SCOPES } from '../model/token.ts';
 import { AGENT_VERSION, type Timers } from '../protocol/agent.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
-import { State, type Snapshot } from '../state/state.ts';
+import type { Snapshot } from '../state/live.ts';
+import { State } from '../state/state.ts';
 import type { History, Writer } from '../store/contract.ts';
 import { createAgents } from './agents.ts';
 import { createCommitter } from './committer.ts';
@@ -81,43 +83,29 @@ export function createController(options: ControllerOptions): Controller {
   const hintSchedule = (): void => scheduleLoop.hint();
   const mutate = createMutate(state, clock, committer, hintSchedule);
   const jobs = createJobs({ state, mutate, committer, history, clock, reasons, ...settings });
-  const agents = createAgents({
-    ...{ state, mutate, committer, sessions, tunnels, clock, random },
-    timers: settings.timers,
-  });
+  const core = { state, mutate, committer, sessions, clock, random };
+  const agents = createAgents({ ...core, tunnels, timers: settings.timers });
   const loops: Loop[] = [];
-  const metrics = createMetrics({ state, committer, sessions, loops: () => loops });
+  const metrics = createMetrics({ ...core, loops: () => loops });
   const loop = (name: string, periodMs: number, step: () => Promise<void>): Loop => {
     const started = startLoop({ name, periodMs, clock, log, step });
     loops.push(started);
     return started;
   };
-  const scheduleLoop = loop(
-    'schedule',
-    settings.loops.scheduleMs,
-    createScheduleStep({
-      ...{ state, mutate, clock, reasons },
-      planner: options.planner,
-      hint: hintSchedule,
-      placed: metrics.placed,
-    }),
-  );
-  loop(
-    'leases',
-    settings.loops.leasesMs,
-    createLeaseStep({
-      ...{ state, mutate, clock },
-      settings: settings.timers,
-      lastContact: (worker) => sessions.lastContactBootMs(worker),
-    }),
-  );
+  const { planner } = options;
+  const placed = (tasks: number, stale: number): void => metrics.placed(tasks, stale);
+  const schedule = { ...core, reasons, planner, hint: hintSchedule, placed };
+  const scheduleLoop = loop('schedule', settings.loops.scheduleMs, createScheduleStep(schedule));
+  const lastContact = (worker: WorkerId): number => sessions.lastContactBootMs(worker);
+  const leases = { ...core, settings: settings.timers, lastContact };
+  loop('leases', settings.loops.leasesMs, createLeaseStep(leases));
   loop('deadlines', settings.loops.deadlinesMs, createDeadlineStep(state, mutate, clock));
   scheduleLoop.hint();
   // Wakes noted during the rebuild are for calls that cannot be parked yet.
   state.wake.clear();
 
   const fleet = createFleet({
-    ...{ state, mutate, committer, sessions, clock, random },
+    ...core,
     cluster: {
       name: settings.clusterName,
       version: AGENT_VERSION,
@@ -132,8 +120,8 @@ export function createController(options: ControllerOptions): Controller {
     ...jobs,
     ...logAccess,
     ...createTunnelCalls({ state, jobs, tunnels, sessions }),
-    join: agents.join,
-    sync: agents.sync,
+    join: (token, request) => agents.join(token, request),
+    sync: (token, request) => agents.sync(token, request),
     readiness: () => readiness(loops, history),
     metrics: () => metrics.render(),
   };
@@ -144,8 +132,8 @@ export function createController(options: ControllerOptions): Controller {
     mutate,
     durable: () => committer.durable(),
     async ensureTokens({ admin, join }) {
-      ensureToken('user', 'admin', admin);
-      ensureToken('join', 'local agent', join);
+      ensureToken(state, mutate, 'user', 'admin', admin);
+      ensureToken(state, mutate, 'join', 'local agent', join);
       await committer.durable();
     },
     async close() {
@@ -154,21 +142,29 @@ export function createController(options: ControllerOptions): Controller {
       await committer.durable();
     },
   };
+}
 
-  function ensureToken(kind: 'user' | 'join', name: string, secret: string): void {
-    const hash = hashSecret(secret);
-    if (state.tokensByHash.has(hash)) return;
-    mutate({
-      kind: 'create-token',
-      token: {
-        ...{ kind, name, hash },
-        tenant: DEFAULT_TENANT,
-        user: 'admin',
-        scopes: kind === 'user' ? [...SCOPES] : [],
-        pool: 'default',
-        maxLiveWorkers: 0,
-        expiresAtMs: null,
-      },
-    });
-  }
+function ensureToken(
+  state: State,
+  mutate: Mutate,
+  kind: 'user' | 'join',
+  name: string,
+  secret: string,
+): void {
+  const hash = hashSecret(secret);
+  if (state.tokensByHash.has(hash)) return;
+  mutate({
+    kind: 'create-token',
+    token: {
+      kind,
+      name,
+      hash,
+      tenant: DEFAULT_TENANT,
+      user: 'admin',
+      scopes: kind === 'user' ? [...SCOPES] : [],
+      pool: 'default',
+      maxLiveWorkers: 0,
+      expiresAtMs: null,
+    },
+  });
 }

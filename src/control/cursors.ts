@@ -1,5 +1,21 @@
 /** Cursors: where a list goes on, opaque to callers, checked when they come back. */
 import { DroverError } from '../lib/errors.ts';
+import type { Page } from '../protocol/coordinator.ts';
+
+/**
+ * A page of a list that was asked for one item more than it shows: that one tells whether there is
+ * more.
+ */
+export function cutPage<Item>(
+  found: Item[],
+  limit: number,
+  position: (last: Item) => (string | number)[],
+): Page<Item> {
+  const items = found.slice(0, limit);
+  const last = items.at(-1);
+  const more = found.length > limit && last !== undefined;
+  return { items, nextCursor: more ? encodeCursor(position(last)) : null };
+}
 
 export function encodeCursor(position: (string | number)[]): string {
   return Buffer.from(JSON.stringify(position)).toString('base64url');

@@ -1,6 +1,7 @@
 /** The deadline loop: time limits of what runs, `startWithin` of what waits. */
 import type { Clock } from '../lib/clock.ts';
-import type { LiveJob, State } from '../state/state.ts';
+import type { LiveJob } from '../state/live.ts';
+import type { State } from '../state/state.ts';
 import type { Mutate } from './mutate.ts';
 
 export function createDeadlineStep(
@@ -9,8 +10,8 @@ export function createDeadlineStep(
   clock: Clock,
 ): () => Promise<void> {
   /**
-   * By attempt uid or job id, on the boot clock. The wall clock may step, so it is asked only once: what
-   * was left when the limit was first seen.
+   * By attempt uid or job id, on the boot clock. The wall clock may step, so it is asked only once:
+   * what was left when the limit was first seen.
    */
   const deadlines = new Map<string, number>();
   let lookedAtBootMs: number | null = null;

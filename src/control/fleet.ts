@@ -8,7 +8,7 @@ import type { Coordinator } from '../protocol/coordinator.ts';
 import type { ClusterView } from '../protocol/fleet.ts';
 import type { State } from '../state/state.ts';
 import type { Committer } from './committer.ts';
-import { decodeText, encodeCursor } from './cursors.ts';
+import { cutPage, decodeText } from './cursors.ts';
 import type { Mutate } from './mutate.ts';
 import { hashSecret, newSecret } from './secrets.ts';
 import type { Sessions } from './sessions.ts';
@@ -57,11 +57,10 @@ export function createFleet(options: FleetOptions): Fleet {
       const found = [...state.workers.values()]
         .filter(({ worker }) => worker.id > after)
         .toSorted((a, b) => (a.worker.id < b.worker.id ? -1 : 1))
-        .slice(0, page.limit);
+        .slice(0, page.limit + 1);
       const items = found.map((live) => workerView(live, sessions.lastContactAtMs(live.worker.id)));
       await committer.durable();
-      const last = items.length === page.limit ? items.at(-1) : undefined;
-      return { items, nextCursor: last ? encodeCursor([last.id]) : null };
+      return cutPage(items, page.limit, (last) => [last.id]);
     },
 
     async setDraining(who, id, draining) {
@@ -79,11 +78,10 @@ export function createFleet(options: FleetOptions): Fleet {
       const items = [...state.tokens.values()]
         .filter((token) => token.tenant === who.tenant && token.id > after)
         .toSorted((a, b) => (a.id < b.id ? -1 : 1))
-        .slice(0, page.limit)
+        .slice(0, page.limit + 1)
         .map(tokenView);
       await committer.durable();
-      const last = items.length === page.limit ? items.at(-1) : undefined;
-      return { items, nextCursor: last ? encodeCursor([last.id]) : null };
+      return cutPage(items, page.limit, (last) => [last.id]);
     },
 
     async createToken(who, request) {

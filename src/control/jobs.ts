@@ -3,16 +3,23 @@ import { neverFits, type PoolLimits } from '../core/placement/admission.ts';
 import { jobState } from '../core/lifecycle/job.ts';
 import type { Clock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
-import type { JobId } from '../model/ids.ts';
+import { indexOfTask, type JobId, type TaskId } from '../model/ids.ts';
 import { PRIORITIES, type Job } from '../model/job.ts';
 import type { Principal } from '../model/token.ts';
 import type { Page, SubmitReply, SubmitRequest } from '../protocol/coordinator.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
-import type { JobView, ListJobsQuery, PageQuery, QueueEntry, TaskView } from '../protocol/jobs.ts';
-import type { LiveJob, State } from '../state/state.ts';
+import type {
+  AttemptView,
+  JobView,
+  ListJobsQuery,
+  QueueEntry,
+  TaskView,
+} from '../protocol/jobs.ts';
+import type { LiveJob } from '../state/live.ts';
+import type { State } from '../state/state.ts';
 import type { History } from '../store/contract.ts';
 import type { Committer } from './committer.ts';
-import { decodeNumbers, decodeText, encodeCursor } from './cursors.ts';
+import { cutPage, decodeNumbers, decodeText, encodeCursor } from './cursors.ts';
 import type { Mutate } from './mutate.ts';
 import { attemptView, endedJobView, eventView, liveJobView, taskView } from './views.ts';
 
@@ -100,15 +107,10 @@ export function createJobs(options: JobsOptions): Jobs {
   async function listJobs(who: Principal, query: ListJobsQuery): Promise<Page<JobView>> {
     const before = decodeText(query.cursor);
     await committer.durable();
-    const items =
-      query.state === 'PENDING' || query.state === 'RUNNING'
-        ? listLive(who, query, before)
-        : await listRows(who, query, before);
-    const last = items.length === query.limit ? items.at(-1) : undefined;
-    return {
-      items: items.map(({ spec: _spec, ...item }) => item),
-      nextCursor: last ? encodeCursor([last.id]) : null,
-    };
+    const onlyLive = query.state === 'PENDING' || query.state === 'RUNNING';
+    const found = onlyLive ? listLive(who, query, before) : await listRows(who, query, before);
+    const items = found.map(({ spec: _spec, ...item }) => item);
+    return cutPage(items, query.limit, (last) => [last.id]);
   }
 
   function listLive(who: Principal, query: ListJobsQuery, before: string | undefined): JobView[] {
@@ -121,7 +123,7 @@ export function createJobs(options: JobsOptions): Jobs {
       if (jobState(live.counts) === query.state) found.push(live);
     }
     found.sort((a, b) => (a.job.id < b.job.id ? 1 : -1));
-    return found.slice(0, query.limit).map(viewOf);
+    return found.slice(0, query.limit + 1).map(viewOf);
   }
 
   async function listRows(
@@ -130,7 +132,7 @@ export function createJobs(options: JobsOptions): Jobs {
     before: string | undefined,
   ): Promise<JobView[]> {
     const rows = await history.forTenant(who.tenant).jobs({
-      limit: query.limit,
+      limit: query.limit + 1,
       ...(before !== undefined && { before }),
       ...(query.state !== undefined && { endState: query.state }),
       ...(query.name !== undefined && { name: query.name }),
@@ -203,26 +205,25 @@ function createJobLists(
     async listTasks(who, job, page) {
       await getJob(who, job);
       const [after = -1] = decodeNumbers(page.cursor, [-1]);
-      const rows = await history.forTenant(who.tenant).tasks(job, after, page.limit);
+      const rows = await history.forTenant(who.tenant).tasks(job, after, page.limit + 1);
       const live = state.jobs.get(job as JobId);
       const items = rows.map((row): TaskView =>
         taskView(row, live?.attempts.get(row.task_index)?.worker ?? null),
       );
-      return paged(items, page, (task) => [task.index]);
+      return cutPage(items, page.limit, (task) => [task.index]);
     },
     async listAttempts(who, job, page) {
       await getJob(who, job);
       const [index = -1, n = -1] = decodeNumbers(page.cursor, [-1, -1]);
-      const rows = await history.forTenant(who.tenant).attempts(job, [index, n], page.limit);
-      const last = rows.at(-1);
-      const position = last ? [last.task_index, last.n] : [];
-      return paged(rows.map(attemptView), page, () => position);
+      const rows = await history.forTenant(who.tenant).attempts(job, [index, n], page.limit + 1);
+      const position = ({ task, n }: AttemptView) => [indexOfTask(task as TaskId), n];
+      return cutPage(rows.map(attemptView), page.limit, position);
     },
     async listEvents(who, job, page) {
       await getJob(who, job);
       const [epoch = 0, seq = 0] = decodeNumbers(page.cursor, [0, 0]);
-      const rows = await history.forTenant(who.tenant).events(job, [epoch, seq], page.limit);
-      return paged(rows.map(eventView), page, (event) => [event.epoch, event.seq]);
+      const rows = await history.forTenant(who.tenant).events(job, [epoch, seq], page.limit + 1);
+      return cutPage(rows.map(eventView), page.limit, (event) => [event.epoch, event.seq]);
     },
     async queue(who, page) {
       const [start = 0] = decodeNumbers(page.cursor, [0]);
@@ -238,15 +239,6 @@ function createJobLists(
       return { items, nextCursor: more ? encodeCursor([start + shown.length]) : null };
     },
   };
-}
-
-function paged<Item>(
-  items: Item[],
-  page: PageQuery,
-  position: (last: Item) => number[],
-): Page<Item> {
-  const last = items.length === page.limit ? items.at(-1) : undefined;
-  return { items, nextCursor: last ? encodeCursor(position(last)) : null };
 }
 
 function inOrder(a: LiveJob, b: LiveJob): number {

@@ -1,11 +1,13 @@
 /**
- * The lease loop: workers without contact become SUSPECT, then their attempts are lost, then they are.
- * Counted on the boot clock from the last sync that arrived; a new controller starts all leases anew.
+ * The lease loop: workers without contact become SUSPECT, then their attempts are lost, then they
+ * are. Counted on the boot clock from the last sync that arrived; a new controller starts all
+ * leases anew.
  */
 import type { Clock } from '../lib/clock.ts';
 import type { Attempt } from '../model/attempt.ts';
 import type { WorkerId } from '../model/ids.ts';
-import type { LiveWorker, State } from '../state/state.ts';
+import type { LiveWorker } from '../state/live.ts';
+import type { State } from '../state/state.ts';
 import type { Mutate } from './mutate.ts';
 
 export interface LeaseSettings {

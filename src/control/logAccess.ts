@@ -42,8 +42,8 @@ export function createLogAccess(options: LogAccessOptions): LogAccess {
   const owners = new Map<string, Owner>();
 
   /**
-   * The uid is known only to the controller and to the agent that was told to run it, so whoever has it
-   * may append, also after the attempt was called lost: late bytes are worth keeping.
+   * The uid is known only to the controller and to the agent that was told to run it, so whoever
+   * has it may append, also after the attempt was called lost: late bytes are worth keeping.
    */
   async function ownerOf(uid: string): Promise<Owner | null> {
     const known = owners.get(uid);

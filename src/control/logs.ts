@@ -1,4 +1,7 @@
-/** Where log bytes go: the contract between the controller and the log store (thread, or inline in tests). */
+/**
+ * Where log bytes go: the contract between the controller and the log store (thread, or inline in
+ * tests).
+ */
 import type { LogAck } from '../protocol/agent.ts';
 import type { LogRecordView } from '../protocol/jobs.ts';
 
@@ -25,8 +28,8 @@ export interface LogRead {
 
 export interface LogStore {
   /**
-   * Appends what is new, drops what was had (by uid, stream, offset), refuses a gap by acknowledging only
-   * up to it. Resolves after fsync.
+   * Appends what is new, drops what was had (by uid, stream, offset), refuses a gap by
+   * acknowledging only up to it. Resolves after fsync.
    */
   append(chunks: OwnedChunk[]): Promise<LogAck[]>;
   read(job: string, query: LogRead): Promise<{ records: LogRecordView[]; next: number }>;

@@ -1,6 +1,7 @@
 /**
- * The one driver of all loops. A step takes no input and is idempotent; it runs on a period and on a
- * hint, one at a time. A step that throws is logged and counted, and runs again at the next period.
+ * The one driver of all loops. A step takes no input and is idempotent; it runs on a period and on
+ * a hint, one at a time. A step that throws is logged and counted, and runs again at the next
+ * period.
  */
 import type { Clock, Timer } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -23,7 +24,9 @@ export interface LoopOptions {
   step: () => Promise<void>;
 }
 
-/** A loop that has not finished a step for this many periods (and at least a while) is unhealthy. */
+/**
+ * A loop that has not finished a step for this many periods (and at least a while) is unhealthy.
+ */
 const LATE_PERIODS = 5;
 const LATE_AT_LEAST_MS = 10_000;
 

@@ -2,7 +2,8 @@
 import type { Attempt } from '../model/attempt.ts';
 import type { Task } from '../model/task.ts';
 import type { AttemptOrder } from '../protocol/agent.ts';
-import type { LiveJob, State } from '../state/state.ts';
+import type { LiveJob } from '../state/live.ts';
+import type { State } from '../state/state.ts';
 
 export function orderOf(state: State, attempt: Attempt, leaseMs: number): AttemptOrder | null {
   const found = state.task(attempt.task);

@@ -1,6 +1,6 @@
 /**
- * Agent sessions: who was heard from when, in which order, and whose call is parked. All in memory: after
- * a restart every worker counts as just heard from.
+ * Agent sessions: who was heard from when, in which order, and whose call is parked. All in memory:
+ * after a restart every worker counts as just heard from.
  */
 import type { Clock, Timer } from '../lib/clock.ts';
 import type { WorkerId } from '../model/ids.ts';

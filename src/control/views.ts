@@ -1,11 +1,12 @@
 /** What callers see: from the live state while a thing lives, from its row once it has ended. */
 import { jobState, type TaskCounts } from '../core/lifecycle/job.ts';
 import { taskId, type JobId } from '../model/ids.ts';
-import type { Job, JobSpec } from '../model/job.ts';
+import type { Job } from '../model/job.ts';
+import { unpackSpec } from '../model/spec.ts';
 import type { Token } from '../model/token.ts';
 import type { TokenView, WorkerView } from '../protocol/fleet.ts';
 import type { AttemptView, EventView, JobView, TaskView } from '../protocol/jobs.ts';
-import { endingOf, type LiveJob, type LiveWorker } from '../state/state.ts';
+import { endingOf, type LiveJob, type LiveWorker } from '../state/live.ts';
 import type { AttemptRow, EventRow, JobRow, TaskRow } from '../store/tables.ts';
 
 export function liveJobView(live: LiveJob, waitReason: string | undefined): JobView {
@@ -62,7 +63,7 @@ function countsView(counts: TaskCounts): JobView['tasks'] {
 }
 
 export function endedJobView(row: JobRow): JobView {
-  const spec = JSON.parse(row.spec) as JobSpec;
+  const spec = unpackSpec(row.spec);
   return {
     id: row.id,
     name: row.name,

@@ -67,25 +67,16 @@ function backOff(count: number): number {
 }
 
 export function describeEnding(ending: Ending): string {
-  const more = ending.message ? `: ${ending.message}` : '';
-  switch (ending.cause) {
-    case 'exited':
-      return `exit code ${ending.exitCode ?? 'unknown'}${more}`;
-    case 'signalled':
-      return `killed by ${ending.signal ?? 'a signal'}${more}`;
-    case 'oom':
-      return `out of memory${more}`;
-    case 'timed-out':
-      return `ran into its time limit${more}`;
-    case 'preempted':
-      return `preempted${more}`;
-    case 'lost':
-      return `its machine was lost${more}`;
-    case 'gang-failed':
-      return `another member of the gang failed${more}`;
-    case 'cancelled':
-      return `cancelled${more}`;
-    case 'never-started':
-      return `did not start${more}`;
-  }
+  const words: Record<EndCause, string> = {
+    exited: `exit code ${ending.exitCode ?? 'unknown'}`,
+    signalled: `killed by ${ending.signal ?? 'a signal'}`,
+    oom: 'out of memory',
+    'timed-out': 'ran into its time limit',
+    preempted: 'preempted',
+    lost: 'its machine was lost',
+    'gang-failed': 'another member of the gang failed',
+    cancelled: 'cancelled',
+    'never-started': 'did not start',
+  };
+  return ending.message ? `${words[ending.cause]}: ${ending.message}` : words[ending.cause];
 }

@@ -6,7 +6,9 @@ export interface Timer {
 }
 
 export interface Clock {
-  /** Wall time in ms since 1970. May step; never used to decide whether a lease ran out on an agent. */
+  /**
+   * Wall time in ms since 1970. May step; never used to decide whether a lease ran out on an agent.
+   */
   now(): number;
   /** Ms since boot, suspend included. Never steps, so leases are counted on it. */
   bootMs(): number;

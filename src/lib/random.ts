@@ -1,4 +1,6 @@
-/** Randomness, passed in: the system's for production, a seeded stream for tests and the simulator. */
+/**
+ * Randomness, passed in: the system's for production, a seeded stream for tests and the simulator.
+ */
 import { randomBytes } from 'node:crypto';
 
 export interface Random {

@@ -7,8 +7,8 @@ export type JobId = Id<'job'>;
 /** `<job id>.<index>`. */
 export type TaskId = Id<'task'>;
 /**
- * `<task id>.<n>.<random>`: names its attempt, so that it can be found without an index, and ends in
- * random, so that nobody who has not been told it can report for the attempt: it fences.
+ * `<task id>.<n>.<random>`: names its attempt, so that it can be found without an index, and ends
+ * in random, so that nobody who has not been told it can report for the attempt: it fences.
  */
 export type AttemptUid = Id<'attempt'>;
 export type WorkerId = Id<'worker'>;

@@ -9,7 +9,10 @@ export interface DeviceRequest {
   count: number;
   /** Thousandths of one device; 1000 means whole devices. Below 1000, `count` is 1. */
   share: number;
-  /** Any of these models; empty means any. Compared without case, as a substring of the device's model. */
+  /**
+   * Any of these models; empty means any. Compared without case, as a substring of the device's
+   * model.
+   */
   models: string[];
   /** At least this much memory on each device; 0 means any. */
   memoryBytes: number;

@@ -4,7 +4,10 @@ import { ATTEMPT_STATES, END_CAUSES } from '../model/attempt.ts';
 import { DEVICE_KINDS } from '../model/resources.ts';
 
 export const AGENT_VERSION = '0.1.0';
-/** The gateway serves these by hand, as JSON, at the paths a Connect client of `drover.v1.Agent` would use. */
+/**
+ * The gateway serves these by hand, as JSON, at the paths a Connect client of `drover.v1.Agent`
+ * would use.
+ */
 export const AGENT_PATHS = {
   join: '/drover.v1.Agent/Join',
   sync: '/drover.v1.Agent/Sync',
@@ -54,7 +57,9 @@ export interface JoinReply {
 export interface Timers {
   /** Without contact for this long: SUSPECT, no new work. */
   workerLeaseMs: number;
-  /** Without contact for this long: attempts are called lost (a job may set its own, see orders). */
+  /**
+   * Without contact for this long: attempts are called lost (a job may set its own, see orders).
+   */
   attemptLeaseMs: number;
   /** The agent has killed its attempts this long before the controller's expiry, grace included. */
   killMarginMs: number;
@@ -140,7 +145,10 @@ export interface SyncReply {
   timers: Timers;
 }
 
-/** A run of bytes of one attempt's output. The body of AppendLogs is a sequence of frames, see logFrames.ts. */
+/**
+ * A run of bytes of one attempt's output. The body of AppendLogs is a sequence of frames, see
+ * logFrames.ts.
+ */
 export interface LogChunk {
   uid: string;
   stream: 'stdout' | 'stderr';

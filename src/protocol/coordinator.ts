@@ -1,7 +1,8 @@
 /**
  * The Coordinator contract: what gateways, command line, SDKs and peers may ask of a controller.
  * In one process it is a plain call, across threads a message, across machines gRPC. Arguments and
- * results are plain data; failures are DroverError. A reply leaves only after what it says is on disk.
+ * results are plain data; failures are DroverError. A reply leaves only after what it says is on
+ * disk.
  */
 import type { JobSpec } from '../model/job.ts';
 import type { Principal } from '../model/token.ts';
@@ -53,7 +54,10 @@ export interface LogPage {
   records: LogRecordView[];
   /** Pass as `after` to go on. */
   next: number;
-  /** Nothing will ever come after `next`: all attempts ended and their last byte is in `records` or before. */
+  /**
+   * Nothing will ever come after `next`: all attempts ended and their last byte is in `records` or
+   * before.
+   */
   complete: boolean;
 }
 

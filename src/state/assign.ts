@@ -4,7 +4,8 @@ import type { Claim } from '../model/claim.ts';
 import type { Task } from '../model/task.ts';
 import type { Assign, Result } from './mutations.ts';
 import { DONE, missing, stale } from './mutations.ts';
-import type { LiveJob, State } from './state.ts';
+import type { LiveJob } from './live.ts';
+import type { State } from './state.ts';
 
 export function assign(state: State, mutation: Assign, nowMs: number): Result {
   const live = state.jobs.get(mutation.job);

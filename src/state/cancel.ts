@@ -1,4 +1,6 @@
-/** Cancelling: what waits ends at once, what runs is asked to stop and ends when the agent says so. */
+/**
+ * Cancelling: what waits ends at once, what runs is asked to stop and ends when the agent says so.
+ */
 import { endTask, stopAttempt } from './endings.ts';
 import { DONE, missing, type Cancel, type Result } from './mutations.ts';
 import type { State } from './state.ts';

@@ -1,4 +1,7 @@
-/** What changed since the last batch: rows for the writer, events in order, and hints for the planner. */
+/**
+ * What changed since the last batch: rows for the writer, events in order, and hints for the
+ * planner.
+ */
 import type { Attempt } from '../model/attempt.ts';
 import type { Claim } from '../model/claim.ts';
 import type { Event, EventKind } from '../model/event.ts';

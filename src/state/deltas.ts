@@ -1,4 +1,7 @@
-/** What a planner must hear to keep its copy equal to the state: only what changed since it last heard. */
+/**
+ * What a planner must hear to keep its copy equal to the state: only what changed since it last
+ * heard.
+ */
 import type { PlannerDeltas } from '../core/schedule/view.ts';
 import type { AttemptUid, WorkerId } from '../model/ids.ts';
 import type { Task } from '../model/task.ts';

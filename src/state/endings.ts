@@ -1,4 +1,7 @@
-/** How attempts and tasks end: stopped, lost or by themselves; retries and gang rounds follow from it. */
+/**
+ * How attempts and tasks end: stopped, lost or by themselves; retries and gang rounds follow from
+ * it.
+ */
 import { moveAttempt } from '../core/lifecycle/attempt.ts';
 import { taskEnded } from '../core/lifecycle/task.ts';
 import { decideRetry, type Ending } from '../core/retry.ts';
@@ -7,7 +10,8 @@ import type { Task } from '../model/task.ts';
 import { failRound, memberSucceeded } from './gangs.ts';
 import { DONE, missing, stale } from './mutations.ts';
 import type { GiveUp, Lose, Result, Stop } from './mutations.ts';
-import type { LiveJob, State } from './state.ts';
+import type { LiveJob } from './live.ts';
+import type { State } from './state.ts';
 
 export function stop(state: State, mutation: Stop, nowMs: number): Result {
   const attempts: Attempt[] = [];
@@ -53,7 +57,9 @@ export function lostEnding(reason: string): AttemptEnding {
   };
 }
 
-/** Asks for a stop once; the claim stays held (as RELEASING) until the agent says the attempt ended. */
+/**
+ * Asks for a stop once; the claim stays held (as RELEASING) until the agent says the attempt ended.
+ */
 export function stopAttempt(
   state: State,
   attempt: Attempt,

@@ -1,14 +1,15 @@
 /**
- * Gang rounds. All members of a gang run in the same round; the round succeeds when every member's attempt
- * has exited 0, and one member's failure ends it: the others are stopped, and all wait for the next
- * round together, or all fail. A member that finished early stays RUNNING until the round is over, because
- * SUCCEEDED is for ever and a failed round is not.
+ * Gang rounds. All members of a gang run in the same round; the round succeeds when every member's
+ * attempt has exited 0, and one member's failure ends it: the others are stopped, and all wait for
+ * the next round together, or all fail. A member that finished early stays RUNNING until the round
+ * is over, because SUCCEEDED is for ever and a failed round is not.
  */
 import { taskEnded } from '../core/lifecycle/task.ts';
 import type { Attempt } from '../model/attempt.ts';
 import type { Task } from '../model/task.ts';
 import { endTask, requeue, stopAttempt } from './endings.ts';
-import type { LiveJob, State } from './state.ts';
+import type { LiveJob } from './live.ts';
+import type { State } from './state.ts';
 
 export function memberSucceeded(
   state: State,

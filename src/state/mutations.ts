@@ -36,7 +36,9 @@ export interface Observe {
   kind: 'observe';
   worker: WorkerId;
   observed: Observed[];
-  /** The full list came from the newest sync, so what is missing from it is gone from the machine. */
+  /**
+   * The full list came from the newest sync, so what is missing from it is gone from the machine.
+   */
   complete: boolean;
 }
 
@@ -112,7 +114,9 @@ export type Mutation =
   | CreateToken
   | RevokeToken;
 
-/** `stale`: what the mutation was computed from has changed since; whoever planned it plans again. */
+/**
+ * `stale`: what the mutation was computed from has changed since; whoever planned it plans again.
+ */
 export type Result =
   | { kind: 'done' }
   | { kind: 'stale'; reason: string }

@@ -3,7 +3,8 @@ import { moveAttempt } from '../core/lifecycle/attempt.ts';
 import type { Attempt } from '../model/attempt.ts';
 import { endAttempt, lostEnding } from './endings.ts';
 import { DONE, missing, type Observe, type Observed, type Result } from './mutations.ts';
-import type { LiveWorker, State } from './state.ts';
+import type { LiveWorker } from './live.ts';
+import type { State } from './state.ts';
 
 export function observe(state: State, mutation: Observe, nowMs: number): Result {
   const live = state.workers.get(mutation.worker);

@@ -1,10 +1,11 @@
 /**
- * The live state: everything that has not ended, in memory, changed only by mutations (see apply.ts).
- * It knows nothing of SQL or time; it remembers what changed so that others can write and plan.
+ * The live state: everything that has not ended, in memory, changed only by mutations (see
+ * apply.ts). It knows nothing of SQL or time; it remembers what changed so that others can write
+ * and plan.
  */
 import { Capacity } from '../core/placement/capacity.ts';
-import { countTasks, jobState, type TaskCounts } from '../core/lifecycle/job.ts';
-import { moveTask, taskEnded, type TASK_MOVES } from '../core/lifecycle/task.ts';
+import { countTasks } from '../core/lifecycle/job.ts';
+import { moveTask, type TASK_MOVES } from '../core/lifecycle/task.ts';
 import type { Attempt } from '../model/attempt.ts';
 import type { Claim } from '../model/claim.ts';
 import { idMinter, type AttemptUid, type ClusterId, type JobId } from '../model/ids.ts';
@@ -13,49 +14,11 @@ import type { Job } from '../model/job.ts';
 import type { Task } from '../model/task.ts';
 import type { Token } from '../model/token.ts';
 import type { Worker } from '../model/worker.ts';
-import { Changes, type EventNote, type JobEnding, type Operation } from './changes.ts';
+import { Changes, type EventNote, type Operation } from './changes.ts';
 import { Deltas } from './deltas.ts';
+import { endingOf, LiveAttempts, taskAt } from './live.ts';
+import type { IdempotencyEntry, LiveJob, LiveWorker, Snapshot } from './live.ts';
 import { classKeyOf } from './requests.ts';
-
-export interface LiveJob {
-  job: Job;
-  /** In order of index. */
-  tasks: Task[];
-  counts: TaskCounts;
-  /** Tasks with the same key ask for the same and are interchangeable to the planner. */
-  classKey: string;
-  /** The current attempt of each task by index, while it lives. */
-  attempts: Map<number, Attempt>;
-  /** Gangs: where rank 0 of the newest round listens, known from its claim. */
-  master: { address: string; port: number } | null;
-}
-
-export interface LiveWorker {
-  worker: Worker;
-  capacity: Capacity;
-  attempts: Map<AttemptUid, Attempt>;
-}
-
-export interface IdempotencyEntry {
-  bodyHash: string;
-  ids: JobId[];
-  createdAtMs: number;
-}
-
-/** What a rebuild starts from: rows of everything that has not ended. */
-export interface Snapshot {
-  clusterId: ClusterId;
-  epoch: number;
-  /** Highest event number that was committed. */
-  seq: number;
-  jobs: Job[];
-  tasks: Task[];
-  attempts: Attempt[];
-  claims: Claim[];
-  workers: Worker[];
-  tokens: Token[];
-  idempotency: { tenant: string; key: string; entry: IdempotencyEntry }[];
-}
 
 export class State {
   readonly clusterId: ClusterId;
@@ -266,7 +229,7 @@ export class State {
       tasks,
       counts: countTasks(tasks),
       classKey: classKeyOf(job),
-      attempts: new Map(),
+      attempts: new LiveAttempts(),
       master: null,
     };
     this.jobs.set(job.id, live);
@@ -299,49 +262,10 @@ export class State {
   }
 }
 
-/** Indices of an array need not be dense; the list is sorted by them. */
-function taskAt(tasks: Task[], index: number): Task | undefined {
-  if (tasks[index]?.index === index) return tasks[index];
-  let low = 0;
-  let high = tasks.length - 1;
-  while (low <= high) {
-    const middle = (low + high) >> 1;
-    const task = tasks[middle];
-    if (!task || task.index === index) return task;
-    if (task.index < index) low = middle + 1;
-    else high = middle - 1;
-  }
-  return undefined;
-}
-
 export function idempotencyKey(tenant: string, key: string): string {
   return `${tenant}\n${key}`;
 }
 
 function mark<Row>(rows: Map<Row, Operation>, row: Row): void {
   if (!rows.has(row)) rows.set(row, 'update');
-}
-
-/** The first task that did not exit 0 gives a job its code and its reason. */
-export function endingOf(live: LiveJob): JobEnding {
-  let exitCode: number | null = null;
-  let startedAtMs: number | null = null;
-  let reason = '';
-  for (const task of live.tasks) {
-    if (task.exitCode !== null && (exitCode === null || exitCode === 0)) exitCode = task.exitCode;
-    if (task.startedAtMs !== null && (startedAtMs === null || task.startedAtMs < startedAtMs)) {
-      startedAtMs = task.startedAtMs;
-    }
-    if (!reason && taskEnded(task.state) && task.state !== 'SUCCEEDED') reason = task.reason;
-  }
-  return {
-    state: jobState(live.counts),
-    reason: reason || (live.tasks[0]?.reason ?? ''),
-    exitCode,
-    startedAtMs,
-    succeeded: live.counts.SUCCEEDED,
-    failed: live.counts.FAILED,
-    cancelled: live.counts.CANCELLED,
-    unschedulable: live.counts.UNSCHEDULABLE,
-  };
 }

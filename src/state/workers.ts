@@ -6,12 +6,16 @@ import type { Worker } from '../model/worker.ts';
 import { endAttempt, lostEnding } from './endings.ts';
 import { DONE, missing, stale } from './mutations.ts';
 import type { Drain, Join, MoveWorker, Result } from './mutations.ts';
-import type { LiveWorker, State } from './state.ts';
+import type { LiveWorker } from './live.ts';
+import type { State } from './state.ts';
 
 /** Workers belong to the installation, not to a tenant. */
 const SYSTEM_TENANT = '';
 
-/** A machine that joins again keeps its worker, with a new token: whoever holds the old one is fenced. */
+/**
+ * A machine that joins again keeps its worker, with a new token: whoever holds the old one is
+ * fenced.
+ */
 export function join(state: State, mutation: Join, nowMs: number): Result {
   const earlier = state.workersByMachine.get(mutation.worker.machine);
   if (earlier) return supersede(state, earlier, mutation, nowMs);

@@ -1,14 +1,23 @@
-/** What a store does: boot once, commit batches, answer history. SQLite and PostgreSQL pass one test. */
-import type { Snapshot } from '../state/state.ts';
+/**
+ * What a store does: boot once, commit batches, answer history. SQLite and PostgreSQL pass one
+ * test.
+ */
+import type { Snapshot } from '../state/live.ts';
 import type { AttemptRow, EventRow, JobRow, TableName, TaskRow } from './tables.ts';
 
 export type Value = string | number | null;
 
-/** Rows as the statements bind them: inserts are whole, updates are mutable columns, then the key. */
+/**
+ * Rows as the statements bind them, one after the other in one flat list (a list per row would cost
+ * more to pass between threads than to write). Fresh rows are those whose mutable columns have
+ * their defaults, so only key and fixed columns are there; inserts are whole; updates are mutable
+ * columns, then the key.
+ */
 export interface TableWrites {
-  inserts: Value[][];
-  updates: Value[][];
-  deletes: Value[][];
+  fresh: Value[];
+  inserts: Value[];
+  updates: Value[];
+  deletes: Value[];
 }
 
 export interface WriteBatch {
@@ -19,7 +28,9 @@ export interface WriteBatch {
 }
 
 export interface Writer {
-  /** Resolves when it is on disk. Any rejection means: unknown or deposed, so the process must end. */
+  /**
+   * Resolves when it is on disk. Any rejection means: unknown or deposed, so the process must end.
+   */
   commit(batch: WriteBatch): Promise<void>;
 }
 

@@ -3,6 +3,7 @@ import type { Attempt } from '../model/attempt.ts';
 import type { Claim } from '../model/claim.ts';
 import { taskId, type JobId } from '../model/ids.ts';
 import type { Job } from '../model/job.ts';
+import { unpackSpec } from '../model/spec.ts';
 import type { Task } from '../model/task.ts';
 import type { Token } from '../model/token.ts';
 import type { Worker } from '../model/worker.ts';
@@ -16,7 +17,7 @@ export function decodeJob(row: JobRow): Job {
     owner: row.owner,
     submittingPrincipal: row.submitting_principal,
     kind: row.kind as Job['kind'],
-    spec: JSON.parse(row.spec) as Job['spec'],
+    spec: unpackSpec(row.spec),
     taskCount: row.task_count,
     round: row.round,
     createdAtMs: row.created_at_ms,

@@ -1,4 +1,7 @@
-/** From what changed in the state to the rows of one batch. Runs on the hot path: plain arrays, no objects. */
+/**
+ * From what changed in the state to the rows of one batch. Runs on the hot path: plain arrays, no
+ * objects.
+ */
 import type { Attempt } from '../model/attempt.ts';
 import type { Claim } from '../model/claim.ts';
 import type { Event } from '../model/event.ts';
@@ -7,75 +10,96 @@ import type { Task } from '../model/task.ts';
 import type { Token } from '../model/token.ts';
 import type { Worker } from '../model/worker.ts';
 import { indexOfTask } from '../model/ids.ts';
+import { packSpec } from '../model/spec.ts';
 import type { Changes, ClaimOperation, JobEnding } from '../state/changes.ts';
 import type { TableWrites, Value, WriteBatch } from './contract.ts';
 
 export function encodeBatch(changes: Changes, epoch: number, seq: number): WriteBatch {
   const tables: WriteBatch['tables'] = {};
   if (changes.jobs.size > 0) {
-    tables.jobs = split(changes.jobs, jobKey, jobFixed, (job) =>
-      jobMutable(job, changes.endings.get(job)),
+    tables.jobs = split(
+      changes.jobs,
+      jobKey,
+      jobFixed,
+      (to, job) => jobMutable(to, job, changes.endings.get(job)),
+      untouched,
     );
   }
-  if (changes.tasks.size > 0) tables.tasks = split(changes.tasks, taskKey, taskFixed, taskMutable);
+  if (changes.tasks.size > 0) {
+    tables.tasks = split(changes.tasks, taskKey, taskFixed, taskMutable, untouched);
+  }
   if (changes.attempts.size > 0) {
-    tables.attempts = split(changes.attempts, attemptKey, attemptFixed, attemptMutable);
+    tables.attempts = split(changes.attempts, attemptKey, attemptFixed, attemptMutable, untouched);
   }
   if (changes.claims.size > 0) {
-    tables.claims = split(changes.claims, claimKey, claimFixed, (claim) => [claim.state]);
+    tables.claims = split(changes.claims, claimKey, claimFixed, (to, claim) =>
+      to.push(claim.state),
+    );
   }
   if (changes.workers.size > 0) {
-    tables.workers = split(changes.workers, (w) => [w.id], workerFixed, workerMutable);
+    tables.workers = split(changes.workers, byId, workerFixed, workerMutable);
   }
   if (changes.tokens.size > 0) {
-    tables.tokens = split(
-      changes.tokens,
-      (t) => [t.id],
-      tokenFixed,
-      (t) => [t.revokedAtMs],
+    tables.tokens = split(changes.tokens, byId, tokenFixed, (to, token) =>
+      to.push(token.revokedAtMs),
     );
   }
   if (changes.events.length > 0) {
-    tables.events = { inserts: changes.events.map(eventRow), updates: [], deletes: [] };
+    const inserts: Value[] = [];
+    for (const event of changes.events) eventRow(inserts, event);
+    tables.events = { fresh: [], inserts, updates: [], deletes: [] };
   }
   return { epoch, seq, tables };
 }
 
+/** Appends a row's values of one kind to a flat list. */
+type Put<Row> = (to: Value[], row: Row) => void;
+
 function split<Row>(
   rows: Map<Row, ClaimOperation>,
-  key: (row: Row) => Value[],
-  fixed: (row: Row) => Value[],
-  mutable: (row: Row) => Value[],
+  key: Put<Row>,
+  fixed: Put<Row>,
+  mutable: Put<Row>,
+  isFresh: (row: Row) => boolean = () => false,
 ): TableWrites {
-  const writes: TableWrites = { inserts: [], updates: [], deletes: [] };
+  const writes: TableWrites = { fresh: [], inserts: [], updates: [], deletes: [] };
   for (const [row, operation] of rows) {
-    if (operation === 'insert') writes.inserts.push(key(row).concat(fixed(row), mutable(row)));
-    else if (operation === 'update') writes.updates.push(mutable(row).concat(key(row)));
-    else writes.deletes.push(key(row));
+    if (operation === 'insert' && isFresh(row)) {
+      key(writes.fresh, row);
+      fixed(writes.fresh, row);
+    } else if (operation === 'insert') {
+      key(writes.inserts, row);
+      fixed(writes.inserts, row);
+      mutable(writes.inserts, row);
+    } else if (operation === 'update') {
+      mutable(writes.updates, row);
+      key(writes.updates, row);
+    } else key(writes.deletes, row);
   }
   return writes;
 }
 
-const jobKey = (job: Job): Value[] => [job.id];
+function jobKey(to: Value[], job: Job): void {
+  to.push(job.tenant, job.id);
+}
 
-function jobFixed(job: Job): Value[] {
-  return [
+function jobFixed(to: Value[], job: Job): void {
+  to.push(
     job.cluster,
-    job.tenant,
     job.owner,
     job.submittingPrincipal,
     job.kind,
     job.spec.name,
-    JSON.stringify(job.spec),
+    packSpec(job.spec),
     job.taskCount,
     job.createdAtMs,
     job.idempotencyKey,
     job.bodyHash,
-  ];
+  );
 }
 
-function jobMutable(job: Job, ending: JobEnding | undefined): Value[] {
-  return [
+function jobMutable(to: Value[], job: Job, ending: JobEnding | undefined): void {
+  to.push(
     job.round,
     job.cancelRequestedAtMs,
     job.cancelledBy,
@@ -89,14 +113,18 @@ function jobMutable(job: Job, ending: JobEnding | undefined): Value[] {
     ending?.failed ?? null,
     ending?.cancelled ?? null,
     ending?.unschedulable ?? null,
-  ];
+  );
 }
 
-const taskKey = (task: Task): Value[] => [task.job, task.index];
-const taskFixed = (task: Task): Value[] => [task.cluster, task.tenant, task.createdAtMs];
+function taskKey(to: Value[], task: Task): void {
+  to.push(task.job, task.index);
+}
+function taskFixed(to: Value[], task: Task): void {
+  to.push(task.cluster, task.tenant, task.createdAtMs);
+}
 
-function taskMutable(task: Task): Value[] {
-  return [
+function taskMutable(to: Value[], task: Task): void {
+  to.push(
     task.state,
     task.attempts,
     task.failures,
@@ -108,25 +136,19 @@ function taskMutable(task: Task): Value[] {
     task.startedAtMs,
     task.endedAtMs,
     task.version,
-  ];
+  );
 }
 
-const attemptKey = (attempt: Attempt): Value[] => [
-  attempt.job,
-  indexOfTask(attempt.task),
-  attempt.n,
-];
+function attemptKey(to: Value[], attempt: Attempt): void {
+  to.push(attempt.job, indexOfTask(attempt.task), attempt.n);
+}
 
-const attemptFixed = (attempt: Attempt): Value[] => [
-  attempt.uid,
-  attempt.tenant,
-  attempt.round,
-  attempt.worker,
-  attempt.assignedAtMs,
-];
+function attemptFixed(to: Value[], attempt: Attempt): void {
+  to.push(attempt.uid, attempt.tenant, attempt.round, attempt.worker, attempt.assignedAtMs);
+}
 
-function attemptMutable(attempt: Attempt): Value[] {
-  return [
+function attemptMutable(to: Value[], attempt: Attempt): void {
+  to.push(
     attempt.state,
     attempt.stopCause,
     attempt.cause,
@@ -138,24 +160,30 @@ function attemptMutable(attempt: Attempt): Value[] {
     attempt.stdoutBytes,
     attempt.stderrBytes,
     attempt.version,
-  ];
+  );
 }
 
-const claimKey = (claim: Claim): Value[] => [claim.owner];
+function claimKey(to: Value[], claim: Claim): void {
+  to.push(claim.owner);
+}
 
-const claimFixed = (claim: Claim): Value[] => [
-  claim.worker,
-  claim.cpuMillis,
-  claim.memoryBytes,
-  JSON.stringify(claim.devices),
-  claim.share,
-  JSON.stringify(claim.ports),
-];
+function claimFixed(to: Value[], claim: Claim): void {
+  to.push(
+    claim.worker,
+    claim.cpuMillis,
+    claim.memoryBytes,
+    JSON.stringify(claim.devices),
+    claim.share,
+    JSON.stringify(claim.ports),
+  );
+}
 
-const workerFixed = (worker: Worker): Value[] => [worker.machine, worker.joinedAtMs];
+function workerFixed(to: Value[], worker: Worker): void {
+  to.push(worker.machine, worker.joinedAtMs);
+}
 
-function workerMutable(worker: Worker): Value[] {
-  return [
+function workerMutable(to: Value[], worker: Worker): void {
+  to.push(
     worker.name,
     worker.pool,
     worker.bootId,
@@ -170,31 +198,44 @@ function workerMutable(worker: Worker): Value[] {
     worker.joinToken,
     worker.endedAtMs,
     worker.version,
-  ];
+  );
 }
 
-const tokenFixed = (token: Token): Value[] => [
-  token.kind,
-  token.name,
-  token.tenant,
-  token.user,
-  JSON.stringify(token.scopes),
-  token.hash,
-  token.pool,
-  token.maxLiveWorkers,
-  token.createdAtMs,
-  token.expiresAtMs,
-];
+function tokenFixed(to: Value[], token: Token): void {
+  to.push(
+    token.kind,
+    token.name,
+    token.tenant,
+    token.user,
+    JSON.stringify(token.scopes),
+    token.hash,
+    token.pool,
+    token.maxLiveWorkers,
+    token.createdAtMs,
+    token.expiresAtMs,
+  );
+}
 
-const eventRow = (event: Event): Value[] => [
-  event.epoch,
-  event.seq,
-  event.atMs,
-  event.kind,
-  event.tenant,
-  event.job,
-  event.task,
-  event.attempt,
-  event.worker,
-  JSON.stringify(event.data),
-];
+function eventRow(to: Value[], event: Event): void {
+  to.push(
+    event.epoch,
+    event.seq,
+    event.atMs,
+    event.kind,
+    event.tenant,
+    event.job,
+    event.task,
+    event.attempt,
+    event.worker,
+    JSON.stringify(event.data),
+  );
+}
+
+/** Every change raises the version, so what has its first one has the defaults of the schema. */
+function untouched(row: { version: number }): boolean {
+  return row.version === 1;
+}
+
+function byId(to: Value[], row: { id: string }): void {
+  to.push(row.id);
+}

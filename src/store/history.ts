@@ -63,7 +63,7 @@ function listJobs(db: Kysely<Database>, tenant: string, filter: JobFilter) {
   let query = db.selectFrom('jobs').selectAll().where('tenant', '=', tenant);
   if (filter.before !== undefined) query = query.where('id', '<', filter.before);
   if (filter.name !== undefined) {
-    query = query.where('name', '=', filter.name).where('name', '<>', '');
+    query = query.where('name', '=', filter.name);
   }
   if (filter.owner !== undefined) query = query.where('owner', '=', filter.owner);
   if (filter.endState !== undefined) {

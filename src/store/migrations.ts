@@ -21,7 +21,9 @@ export function loadMigrations(kind: 'sqlite' | 'postgres'): Migration[] {
     });
 }
 
-/** Those still to run. A database from a newer Drover is refused: this one would not understand it. */
+/**
+ * Those still to run. A database from a newer Drover is refused: this one would not understand it.
+ */
 export function pendingMigrations(all: Migration[], current: number): Migration[] {
   const newest = all.at(-1)?.version ?? 0;
   if (current > newest) {

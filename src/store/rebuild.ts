@@ -1,7 +1,7 @@
 /** Reads everything that has not ended, to start from. */
 import type { Kysely } from 'kysely';
 import type { ClusterId, JobId } from '../model/ids.ts';
-import type { IdempotencyEntry, Snapshot } from '../state/state.ts';
+import type { IdempotencyEntry, Snapshot } from '../state/live.ts';
 import { IDEMPOTENCY_MS } from '../state/submit.ts';
 import { decodeAttempt, decodeClaim, decodeJob, decodeTask } from './decode.ts';
 import { decodeToken, decodeWorker } from './decode.ts';

@@ -169,11 +169,13 @@ function table(key: string, fixed: string, mutable: string, integers: string): T
   };
 }
 
-/** Binding order: key, fixed, mutable for an insert; mutable, key for an update; key for a delete. */
+/**
+ * Binding order: key, fixed, mutable for an insert; mutable, key for an update; key for a delete.
+ */
 export const TABLES: Record<TableName, Table> = {
   jobs: table(
-    'id',
-    'cluster tenant owner submitting_principal kind name spec task_count created_at_ms idempotency_key body_hash',
+    'tenant id',
+    'cluster owner submitting_principal kind name spec task_count created_at_ms idempotency_key body_hash',
     `round cancel_requested_at_ms cancelled_by ended_at_ms version
      end_state end_reason exit_code started_at_ms succeeded failed cancelled unschedulable`,
     `task_count created_at_ms round cancel_requested_at_ms ended_at_ms version
@@ -221,5 +223,15 @@ export const TABLES: Record<TableName, Table> = {
     'epoch seq at_ms',
   ),
 };
+
+/** How many values a row has in the flat lists of a batch. */
+export type RowOperation = 'fresh' | 'insert' | 'update' | 'delete';
+
+export function rowWidth(name: TableName, operation: RowOperation): number {
+  const { key, fixed, mutable } = TABLES[name];
+  if (operation === 'fresh') return key.length + fixed.length;
+  if (operation === 'insert') return key.length + fixed.length + mutable.length;
+  return operation === 'update' ? mutable.length + key.length : key.length;
+}
 
 export const TABLE_NAMES = Object.keys(TABLES) as TableName[];

@@ -1,11 +1,15 @@
 /** Streams over gRPC: logs page after page, clients that leave or read slowly, and health. */
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { Code } from '@connectrpc/connect';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Principal } from '../../src/model/token.ts';
 import type { LogPage, LogQuery } from '../../src/protocol/coordinator.ts';
-import { HealthCheckResponse_ServingStatus as Status } from '../../src/protocol/gen/grpc/health/v1/health_pb.ts';
+import * as messages from '../../src/protocol/gen/grpc/health/v1/health_pb.ts';
+import { createGrpcCoordinator } from '../../src/protocol/grpc/client.ts';
 import type { LogRecordView } from '../../src/protocol/jobs.ts';
-import { startGrpcFake, type GrpcFake } from '../helpers/grpc.ts';
+import { API_SECRET, startGrpcFake, type GrpcFake } from '../support/grpc.ts';
+
+const Status = messages.HealthCheckResponse_ServingStatus;
 
 let grpc: GrpcFake;
 beforeEach(async () => {
@@ -129,6 +133,44 @@ test('an error in the middle of a stream keeps its code', async () => {
   await expect(first).rejects.toMatchObject({ code: Code.NotFound });
 });
 
+test('a long way does not make large messages slow', async () => {
+  const bytes = Buffer.alloc(4 * 1024 * 1024, 0xff);
+  const page = { records: [{ ...record(1), text: 'x'.repeat(bytes.length) }], next: 1 };
+  grpc.fake.readLogs = async () => ({ ...page, complete: true });
+  grpc.fake.appendLogs = async () => [{ uid: 'u', stream: 'stdout', offset: bytes.length }];
+  const proxy = await startSlowProxy(grpc.server.port, 20);
+  const client = createGrpcCoordinator({ url: proxy.url, apiSecret: API_SECRET });
+  try {
+    const who = await client.authenticate(grpc.fake.adminSecret);
+    const began = performance.now();
+    await client.appendLogs('t', [{ uid: 'u', stream: 'stdout', offset: 0, atMs: 0, bytes }]);
+    const sent = performance.now();
+    if (who) await client.readLogs(who, 'j', { after: 0, waitMs: 0 });
+    // With the window HTTP/2 starts with, each would take more than four seconds.
+    expect(sent - began).toBeLessThan(2_500);
+    expect(performance.now() - sent).toBeLessThan(2_500);
+  } finally {
+    client.close();
+    proxy.close();
+  }
+});
+
+/** Passes bytes on, each way this much later. */
+async function startSlowProxy(port: number, delayMs: number) {
+  const pass = (from: Socket, to: Socket): void => {
+    from.on('data', (bytes) => setTimeout(() => to.write(bytes), delayMs));
+    from.on('close', () => to.destroy()).on('error', () => to.destroy());
+  };
+  const server = createServer((near) => {
+    const far = connect(port, '127.0.0.1');
+    pass(near, far);
+    pass(far, near);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address() as AddressInfo;
+  return { url: `grpc://127.0.0.1:${address.port}`, close: () => server.close() };
+}
+
 test('health follows readiness, and needs no token', async () => {
   const { fake, health } = grpc;
   expect(await health.check({})).toMatchObject({ status: Status.SERVING });
@@ -147,7 +189,7 @@ test('health follows readiness, and needs no token', async () => {
 
 test('a watcher sees changes and the stop', async () => {
   const { fake, health, server } = grpc;
-  const seen: Status[] = [];
+  const seen: number[] = [];
   for await (const { status } of health.watch({})) {
     seen.push(status);
     if (seen.length === 1) fake.ready = { ready: false, reasons: ['busy'], loops: [] };

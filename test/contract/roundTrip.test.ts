@@ -6,7 +6,9 @@ import { silentLog } from '../../src/lib/log.ts';
 import type { Coordinator } from '../../src/protocol/coordinator.ts';
 import { createGrpcCoordinator, type GrpcCoordinator } from '../../src/protocol/grpc/client.ts';
 import { createGrpcServer, type GrpcServer } from '../../src/protocol/grpc/server.ts';
+import * as agent from './agentArbitraries.ts';
 import * as any from './arbitraries.ts';
+import * as fleet from './fleetArbitraries.ts';
 
 const RUNS = 40;
 type Method = keyof Coordinator;
@@ -45,11 +47,11 @@ const ARGUMENTS: Arguments = {
   listWorkers: fc.tuple(who, page),
   setDraining: fc.tuple(who, text, fc.boolean()),
   listTokens: fc.tuple(who, page),
-  createToken: fc.tuple(who, any.createToken),
+  createToken: fc.tuple(who, fleet.createToken),
   revokeToken: fc.tuple(who, text),
-  join: fc.tuple(agentToken, any.joinRequest),
-  sync: fc.tuple(agentToken, any.syncRequest),
-  appendLogs: fc.tuple(agentToken, any.chunks),
+  join: fc.tuple(agentToken, agent.joinRequest),
+  sync: fc.tuple(agentToken, agent.syncRequest),
+  appendLogs: fc.tuple(agentToken, agent.chunks),
   registerGateway: fc.tuple(text, fc.maxSafeNat()),
   openTunnel: fc.tuple(who, text, text),
   readiness: fc.tuple(),
@@ -68,18 +70,18 @@ const RESULTS: Results = {
   waitJob: any.job,
   readLogs: any.logPage,
   queue: any.pageOf(any.queueEntry),
-  cluster: any.cluster,
-  listWorkers: any.pageOf(any.worker),
-  setDraining: any.worker,
-  listTokens: any.pageOf(any.token),
-  createToken: any.token,
-  revokeToken: any.token,
-  join: any.joinReply,
-  sync: any.syncReply,
-  appendLogs: any.acks,
+  cluster: fleet.cluster,
+  listWorkers: any.pageOf(fleet.worker),
+  setDraining: fleet.worker,
+  listTokens: any.pageOf(fleet.token),
+  createToken: fleet.token,
+  revokeToken: fleet.token,
+  join: agent.joinReply,
+  sync: agent.syncReply,
+  appendLogs: agent.acks,
   registerGateway: fc.constant(undefined),
   openTunnel: any.tunnelTicket,
-  readiness: any.readiness,
+  readiness: fleet.readiness,
   metrics: text,
 };
 const METHODS = Object.keys(RESULTS) as Method[];

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { unpackSpec } from '../../src/model/spec.ts';
 import { jobSpec } from '../../src/protocol/jobs.ts';
 import { apply } from '../../src/state/apply.ts';
 import { State } from '../../src/state/state.ts';
@@ -222,7 +223,7 @@ describe.each([
     const history = openHistory(place.settings);
     const [row] = await history.forTenant(name).jobs({ limit: 1, name });
     expect(row).toMatchObject({ name, tenant: name, owner: name, idempotency_key: name });
-    expect(JSON.parse(row?.spec ?? '')).toEqual(job);
+    expect(unpackSpec(row?.spec ?? '')).toEqual(job);
     await history.close();
     await store.close();
   });

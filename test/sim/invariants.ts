@@ -1,6 +1,7 @@
 /** One checker per invariant. Each is fed by what becomes durable or visible and throws at a violation. */
 import { TASK_MOVES } from '../../src/core/lifecycle/task.ts';
 import { parseAttemptUid } from '../../src/model/ids.ts';
+import { unpackSpec } from '../../src/model/spec.ts';
 import type { TaskState } from '../../src/model/task.ts';
 import type { WriteBatch } from '../../src/store/contract.ts';
 import { TABLES, type TableName } from '../../src/store/tables.ts';
@@ -81,7 +82,7 @@ export class Checker {
     for (const row of rowsOf(batch, 'workers')) this.#merge(this.#workers, row['id'], row);
     for (const row of rowsOf(batch, 'attempts')) this.#attempt(row);
     for (const row of rowsOf(batch, 'claims')) this.#merge(this.#claims, row['owner'], row);
-    for (const key of batch.tables.claims?.deletes ?? []) this.#claims.delete(String(key[0]));
+    for (const owner of batch.tables.claims?.deletes ?? []) this.#claims.delete(String(owner));
     for (const row of rowsOf(batch, 'tasks')) this.#task(row);
     this.#checkClaims();
     this.#checkGangs(batch);
@@ -211,13 +212,14 @@ export class Checker {
   // I8: members of a gang are assigned in one batch, all or none.
   #checkGangs(batch: WriteBatch): void {
     const begun = new Map<string, number>();
-    for (const row of batch.tables.attempts?.inserts ?? []) {
-      const named = nameRow('attempts', row, 'insert');
-      const spec = JSON.parse(String(this.jobs.get(String(named['job']))?.['spec'])) as {
-        shape: { kind: string; size?: number };
-      };
-      if (spec.shape.kind !== 'gang') continue;
-      const key = `${named['job']} ${named['round']} ${spec.shape.size}`;
+    const begins = batch.tables.attempts;
+    for (const named of [
+      ...nameRows('attempts', begins?.inserts ?? [], 'insert'),
+      ...nameRows('attempts', begins?.fresh ?? [], 'fresh'),
+    ]) {
+      const { shape } = unpackSpec(String(this.jobs.get(String(named['job']))?.['spec']));
+      if (shape.kind !== 'gang') continue;
+      const key = `${named['job']} ${named['round']} ${shape.size}`;
       begun.set(key, (begun.get(key) ?? 0) + 1);
     }
     for (const [key, count] of begun) {
@@ -252,20 +254,34 @@ function rowsOf(batch: WriteBatch, table: TableName): Row[] {
   if (!writes) return [];
   // Updates first: one batch may hold the end of an attempt and the beginning of the next.
   return [
-    ...writes.updates.map((row) => nameRow(table, row, 'update')),
-    ...writes.inserts.map((row) => nameRow(table, row, 'insert')),
+    ...nameRows(table, writes.updates, 'update'),
+    ...nameRows(table, writes.inserts, 'insert'),
+    ...nameRows(table, writes.fresh, 'fresh'),
   ];
 }
 
-function nameRow(
+function nameRows(
   table: TableName,
   values: (string | number | null)[],
-  operation: 'insert' | 'update',
-): Row {
+  operation: 'insert' | 'update' | 'fresh',
+): Row[] {
   const { key, fixed, mutable } = TABLES[table];
-  const columns = operation === 'insert' ? [...key, ...fixed, ...mutable] : [...mutable, ...key];
-  return Object.fromEntries(columns.map((column, at) => [column, values[at] ?? null]));
+  const whole = operation === 'insert' ? mutable : [];
+  const columns = operation === 'update' ? [...mutable, ...key] : [...key, ...fixed, ...whole];
+  const rows: Row[] = [];
+  for (let at = 0; at < values.length; at += columns.length) {
+    const row = Object.fromEntries(columns.map((column, i) => [column, values[at + i] ?? null]));
+    rows.push(operation === 'fresh' ? { ...FRESH[table], ...row } : row);
+  }
+  return rows;
 }
+
+/** What the schema gives a fresh row, as far as a checker looks at it. */
+const FRESH: Partial<Record<TableName, Row>> = {
+  jobs: { ended_at_ms: null, round: 0, version: 1 },
+  tasks: { state: 'PENDING', attempts: 0, version: 1 },
+  attempts: { state: 'ASSIGNED', version: 1 },
+};
 
 /** One batch may hold several moves of a task. */
 function reachable(from: TaskState, to: TaskState): boolean {

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startGrpcFake, type GrpcFake } from '../helpers/grpc.ts';
+import { startGrpcFake, type GrpcFake } from '../support/grpc.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const run = promisify(execFile);

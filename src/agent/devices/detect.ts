@@ -1,4 +1,6 @@
-/** What this machine has for work: CPUs and memory within its cgroup, and the GPUs nvidia-smi names. */
+/**
+ * What this machine has for work: CPUs and memory within its cgroup, and the GPUs nvidia-smi names.
+ */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -8,7 +10,10 @@ import type { Device, WorkerResources } from '../../model/resources.ts';
 import { ownCgroupFolders } from './cgroupFolders.ts';
 import { DEFAULT_PORT_RANGE } from './parse.ts';
 
-/** nvidia-smi takes seconds on a machine with many GPUs and no persistence daemon; a broken one hangs. */
+/**
+ * nvidia-smi takes seconds on a machine with many GPUs and no persistence daemon; a broken one
+ * hangs.
+ */
 const NVIDIA_SMI_TIMEOUT_MS = 30_000;
 const NVIDIA_SMI_ARGUMENTS = [
   '--query-gpu=index,name,memory.total',

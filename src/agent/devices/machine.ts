@@ -5,8 +5,8 @@ import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 
 /**
- * The same after every restart of agent and machine; another for each data folder, so that two agents on
- * one machine are two workers. Hashed: the system asks not to show its machine id around.
+ * The same after every restart of agent and machine; another for each data folder, so that two
+ * agents on one machine are two workers. Hashed: the system asks not to show its machine id around.
  */
 export function machineId(dataDir: string): string {
   return createHash('sha256')

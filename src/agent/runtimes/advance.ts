@@ -1,7 +1,7 @@
 /**
  * One step of an attempt: look at its files and processes, do what is due, say when to look again.
- * Start, stop, end, adoption by a new agent and repair after a crash are all this one step, which may be
- * repeated at any time.
+ * Start, stop, end, adoption by a new agent and repair after a crash are all this one step, which
+ * may be repeated at any time.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,14 +28,18 @@ import {
 import { findByMarker, isSameProcess, sendSignal, signalGroup } from './processes.ts';
 import { hasEnded } from './shim.ts';
 
-/** How often an attempt is looked at that another agent process started: its exit is no event here. */
+/**
+ * How often an attempt is looked at that another agent process started: its exit is no event here.
+ */
 const ADOPTED_LOOK_MS = 200;
 /** How soon to look again while processes are on their way out. */
 const LEAVING_LOOK_MS = 10;
 const GRACE_LOOK_MS = 50;
 const KILL_AGAIN_MS = 200;
 const CGROUP_LOOK_MS = 500;
-/** Killed stragglers that are still there after this long hang in the kernel; the end is reported. */
+/**
+ * Killed stragglers that are still there after this long hang in the kernel; the end is reported.
+ */
 const STRAGGLER_LIMIT_MS = 5000;
 /** The protocol takes 4096; a command's name can be longer. */
 const MESSAGE_LENGTH = 1000;
@@ -121,7 +125,9 @@ function advanceStarting(attempt: Attempt, machine: Machine): number | undefined
   return end(machine, attempt, endOfUnstarted(attempt));
 }
 
-/** A shim that could not write its whole line, on a full disk, ends without becoming the command. */
+/**
+ * A shim that could not write its whole line, on a full disk, ends without becoming the command.
+ */
 function gaveUpStarting(attempt: Attempt, machine: Machine): boolean {
   const now = machine.clock.bootMs();
   attempt.halfWrittenSinceBootMs ??= now;

@@ -83,8 +83,8 @@ export function cgroupHost(kind: CgroupHost['kind'], parents: string[]): CgroupH
 }
 
 /**
- * CPU is a weight, not a quota: claims add up to no more than the machine, so everybody gets what they
- * asked for when it is busy, and nobody is throttled while cores stand idle.
+ * CPU is a weight, not a quota: claims add up to no more than the machine, so everybody gets what
+ * they asked for when it is busy, and nobody is throttled while cores stand idle.
  */
 function limitVersion1(directories: string[], limits: CgroupLimits): void {
   const [memory, pids, cpu] = directories as [string, string, string];
@@ -174,9 +174,9 @@ function canCreate(parent: string): boolean {
 }
 
 /**
- * Where version 2 lets us make groups with limits: inside our own group, or beside it where a service
- * manager gave us a subgroup of a delegated one. A group that has processes cannot hand controllers
- * down, so an agent that is alone in its group first moves into a leaf.
+ * Where version 2 lets us make groups with limits: inside our own group, or beside it where a
+ * service manager gave us a subgroup of a delegated one. A group that has processes cannot hand
+ * controllers down, so an agent that is alone in its group first moves into a leaf.
  */
 function parentOfVersion2(mounts: CgroupMount[], own: Map<string, string>): string | undefined {
   const mount = mounts.find((m) => m.version === 2);

@@ -1,4 +1,6 @@
-/** What the runtime needs before it can start: its folder to itself, and two of the system's tools. */
+/**
+ * What the runtime needs before it can start: its folder to itself, and two of the system's tools.
+ */
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { DroverError } from '../../lib/errors.ts';

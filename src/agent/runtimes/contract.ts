@@ -1,6 +1,6 @@
 /**
- * A runtime starts and stops attempts on this machine and remembers them across restarts of the agent.
- * Verbs are idempotent and return at once; what became of them is seen by `list`.
+ * A runtime starts and stops attempts on this machine and remembers them across restarts of the
+ * agent. Verbs are idempotent and return at once; what became of them is seen by `list`.
  */
 import type { AttemptOrder, Observation, StopOrder } from '../../protocol/agent.ts';
 
@@ -11,17 +11,21 @@ export interface LocalAttempt {
 }
 
 export interface Runtime {
-  /** Every attempt on the machine that was not forgotten, also those of an earlier agent process. */
+  /**
+   * Every attempt on the machine that was not forgotten, also those of an earlier agent process.
+   */
   list(): LocalAttempt[];
   /** Starts it once, ever: a uid that is or was here is left alone. */
   start(order: AttemptOrder): void;
   /** TERM to the group, KILL after the grace. An unknown uid becomes an ENDED never-started one. */
   stop(order: StopOrder): void;
-  /** Called when the end was acknowledged: removes it and its files (a spool may delay the files). */
+  /**
+   * Called when the end was acknowledged: removes it and its files (a spool may delay the files).
+   */
   forget(uid: string): void;
   /**
-   * Contact was made: attempts may run until this boot time each. Also written where the watchdog of the
-   * machine reads it, which kills what outlives it even if the agent is gone or stopped.
+   * Contact was made: attempts may run until this boot time each. Also written where the watchdog
+   * of the machine reads it, which kills what outlives it even if the agent is gone or stopped.
    */
   renewLease(deadlines: { uid: string; killAtBootMs: number }[]): void;
   /** Called whenever `list` would show something new. */

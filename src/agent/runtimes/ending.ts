@@ -37,8 +37,8 @@ export function decideEnd(evidence: EndEvidence): End {
 }
 
 /**
- * A shell gives 128 + n both for signal n and for an exit with that code; only what it printed tells
- * them apart. About INT and PIPE it prints nothing, and the custom of 130 and 141 decides.
+ * A shell gives 128 + n both for signal n and for an exit with that code; only what it printed
+ * tells them apart. About INT and PIPE it prints nothing, and the custom of 130 and 141 decides.
  */
 function describeExit(exit: Exit | undefined): { exitCode: number | null; signal: string | null } {
   if (!exit) return { exitCode: null, signal: null };

@@ -1,4 +1,6 @@
-/** The agent's data folder as the process runtime lays it out, and the small files of an attempt. */
+/**
+ * The agent's data folder as the process runtime lays it out, and the small files of an attempt.
+ */
 import {
   accessSync,
   constants,
@@ -130,7 +132,9 @@ export const readStop = (directory: string): StopRequest | undefined =>
 export const readEnd = (directory: string): EndRecord | undefined =>
   readJson(join(directory, 'ended.json')) as EndRecord | undefined;
 
-/** `none`: somebody decided that it shall not run. Undefined: not decided, or still being written. */
+/**
+ * `none`: somebody decided that it shall not run. Undefined: not decided, or still being written.
+ */
 export function readProcesses(directory: string): Processes | 'none' | undefined {
   const text = readIfThere(join(directory, 'pid'));
   if (!text?.endsWith('\n')) return undefined;
@@ -186,7 +190,8 @@ export function writeLease(folder: DataFolder, uid: string, killAtBootMs: number
     renameSync(temporary, path);
   } catch (error) {
     // A full disk must not end healthy work: the old file needs no new block. A reader that meets a
-    // half-written number finds it whole when it looks again, which the watchdog does before it kills.
+    // half-written number finds it whole when it looks again, which the watchdog does before it
+    // kills.
     if (errorCode(error) !== 'ENOSPC' || !existsSync(path)) throw error;
     rmSync(temporary, { force: true });
     const descriptor = openSync(path, 'r+');

@@ -18,16 +18,22 @@ import { findFault, prepareLaunch, taskEnvironment, type Task } from './task.ts'
 import { openWake, type Wake } from './wake.ts';
 import { ensureWatchdog, WATCHDOG_SCRIPT } from './watchdog.ts';
 
-/** How many processes and threads one attempt may have: far above real use, far below the machine's. */
+/**
+ * How many processes and threads one attempt may have: far above real use, far below the machine's.
+ */
 const PIDS_LIMIT = 16_384;
-/** Lease of an attempt whose order names none, and what is kept back of it: the protocol's defaults. */
+/**
+ * Lease of an attempt whose order names none, and what is kept back of it: the protocol's defaults.
+ */
 const ATTEMPT_LEASE_MS = 300_000;
 const KILL_MARGIN_MS = 15_000;
 /** A lease is written anew once it moved this far: syncs come far more often than that. */
 const LEASE_STEP_MS = 1000;
 /** How often to see that the watchdog lives. */
 const WATCHDOG_LOOK_MS = 2000;
-/** The next shim is started this long after one was taken, so as not to compete with the new task. */
+/**
+ * The next shim is started this long after one was taken, so as not to compete with the new task.
+ */
 const REFILL_DELAY_MS = 20;
 export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRuntime {
   return new Processes(options);

@@ -17,8 +17,9 @@ export interface ProcessRuntimeOptions {
   pidsLimit?: number;
   killMarginMs?: number;
   /**
-   * Awaited between `forget` and the removal of the files: the log spool resolves it when everything is
-   * uploaded. Asked again after a restart. A rejection keeps the files until the next start.
+   * Awaited between `forget` and the removal of the files: the log spool resolves it when
+   * everything is uploaded. Asked again after a restart. A rejection keeps the files until the next
+   * start.
    */
   beforeForget?: (uid: string) => Promise<void>;
 }

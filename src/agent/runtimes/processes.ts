@@ -49,16 +49,17 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
 }
 
 /**
- * To the task's group. Before the task became a group leader there is no such group, but then it has no
- * children either, so the process itself will do.
+ * To the task's group. Before the task became a group leader there is no such group, but then it
+ * has no children either, so the process itself will do.
  */
 export function signalGroup(processes: Processes, signal: NodeJS.Signals): void {
   if (!sendSignal(-processes.task, signal)) sendSignal(processes.task, signal);
 }
 
 /**
- * What is left of an attempt where no cgroup holds it together: members of its group or session, and
- * whoever was born with its marker. Zombies are not counted: where nobody reaps, they stay for ever.
+ * What is left of an attempt where no cgroup holds it together: members of its group or session,
+ * and whoever was born with its marker. Zombies are not counted: where nobody reaps, they stay for
+ * ever.
  */
 export function findByMarker(uid: string, processes: Processes): number[] {
   const marker = `\0${ATTEMPT_MARKER}=${uid}\0`;

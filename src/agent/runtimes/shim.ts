@@ -1,7 +1,8 @@
 /**
- * The shim: a small `sh` that stands between agent and task, so that a task's end is recorded even when
- * no agent lives. Shims are started ahead of need: joining a cgroup costs some 10 ms on an idle machine,
- * so one always waits, already inside its cgroups, in a spare folder that a start renames into place.
+ * The shim: a small `sh` that stands between agent and task, so that a task's end is recorded even
+ * when no agent lives. Shims are started ahead of need: joining a cgroup costs some 10 ms on an
+ * idle machine, so one always waits, already inside its cgroups, in a spare folder that a start
+ * renames into place.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,8 +15,8 @@ import { readCgroupDirectories, type DataFolder } from './folder.ts';
 
 /**
  * Runs with the attempt's folder as its working directory, which stays true across the rename; in a
- * session of its own (spawned detached) and with a clean environment. Arguments: boot id, wake FIFO,
- * path of mv, then the cgroup.procs files to join.
+ * session of its own (spawned detached) and with a clean environment. Arguments: boot id, wake
+ * FIFO, path of mv, then the cgroup.procs files to join.
  *
  * - The task is the foreground child: a background one would have SIGINT ignored for ever.
  * - The task writes `pid` itself, before it becomes the command, and only if nobody else did (set -C):
@@ -77,7 +78,9 @@ export interface Shim {
 }
 
 export interface Shims {
-  /** A shim that waits for its order, started beforehand if there was time. Throws when it cannot. */
+  /**
+   * A shim that waits for its order, started beforehand if there was time. Throws when it cannot.
+   */
   take(): Shim;
   /** Starts the next one ahead of need. */
   refill(): void;

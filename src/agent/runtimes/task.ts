@@ -7,8 +7,8 @@ import { ATTEMPT_MARKER } from './processes.ts';
 import type { Shim } from './shim.ts';
 
 /**
- * What a task inherits from the agent besides its order: where programs, home and proxies are. Never
- * all of it, because the agent's environment holds its own tokens.
+ * What a task inherits from the agent besides its order: where programs, home and proxies are.
+ * Never all of it, because the agent's environment holds its own tokens.
  */
 const INHERITED =
   'PATH HOME USER LOGNAME SHELL LANG LC_ALL TZ TMPDIR LD_LIBRARY_PATH CUDA_HOME SSL_CERT_FILE ' +
@@ -141,14 +141,14 @@ export function prepareLaunch(
 function rlimitLines(memoryBytes: number, pids: number): string[] {
   // Data, not address space: CUDA reserves far more addresses than it ever uses.
   const data = memoryBytes > 0 ? [`ulimit -d ${Math.ceil(memoryBytes / 1024)} 2>/dev/null`] : [];
-  // Counted per user, as the system does; the letter differs between shells. Where a limit cannot be
-  // set, a lower one is in force already.
+  // Counted per user, as the system does; the letter differs between shells. Where a limit cannot
+  // be set, a lower one is in force already.
   return [...data, `{ ulimit -u ${pids} || ulimit -p ${pids}; } 2>/dev/null`];
 }
 
 /**
- * Read by the shim in the process that becomes the task. A file rather than arguments, because those
- * are visible to everybody on the machine.
+ * Read by the shim in the process that becomes the task. A file rather than arguments, because
+ * those are visible to everybody on the machine.
  */
 function taskScript(command: string[], task: Task, limits: string[], setsid: string): string {
   const lines: string[] = [];

@@ -1,4 +1,7 @@
-/** Helpers of this folder's tests: a real runtime on a temporary folder, and waiting for what it shows. */
+/**
+ * Helpers of this folder's tests: a real runtime on a temporary folder, and waiting for what it
+ * shows.
+ */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -9,8 +9,8 @@ export interface Wake {
 }
 
 /**
- * Messages may be lost (nobody listened) or come twice; they only say where to look. Opened for reading
- * and writing, so that it never reports an end when the last shim closes it.
+ * Messages may be lost (nobody listened) or come twice; they only say where to look. Opened for
+ * reading and writing, so that it never reports an end when the last shim closes it.
  */
 export function openWake(path: string, woken: (uid: string) => void): Wake {
   if (!statSync(path, { throwIfNoEntry: false })?.isFIFO()) {

@@ -1,6 +1,7 @@
 /**
- * The watchdog: one small `sh` per data folder that kills attempts whose lease ran out, also when the
- * agent is dead, stopped or stuck. It only reads files, so it cannot be wrong about more than they are.
+ * The watchdog: one small `sh` per data folder that kills attempts whose lease ran out, also when
+ * the agent is dead, stopped or stuck. It only reads files, so it cannot be wrong about more than
+ * they are.
  */
 import { spawn } from 'node:child_process';
 import type { Log } from '../../lib/log.ts';
@@ -9,9 +10,9 @@ import { ATTEMPT_MARKER, isSameProcess } from './processes.ts';
 
 /**
  * Arguments: data folder, boot id. The newest one wins: an older one ends when the pid file names
- * another. It ends by itself when neither a lease nor an agent is left, and looks once more after it has
- * taken its pid file away, since an agent that starts just then looks for that file after writing its
- * own.
+ * another. It ends by itself when neither a lease nor an agent is left, and looks once more after
+ * it has taken its pid file away, since an agent that starts just then looks for that file after
+ * writing its own.
  */
 export const WATCHDOG_SCRIPT = `# Written by drover: kills attempts whose lease ran out.
 cd "$1" || exit 1

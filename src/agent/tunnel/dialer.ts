@@ -1,6 +1,7 @@
 /**
- * The agent's end of tunnels: dials a gateway when ordered to, and serves the streams that the gateway
- * opens, by kind. Orders repeat and gateways vanish; a dial that cannot succeed any more is dropped.
+ * The agent's end of tunnels: dials a gateway when ordered to, and serves the streams that the
+ * gateway opens, by kind. Orders repeat and gateways vanish; a dial that cannot succeed any more is
+ * dropped.
  */
 import { sleep, type Clock } from '../../lib/clock.ts';
 import { DroverError } from '../../lib/errors.ts';
@@ -156,7 +157,10 @@ function tunnelUrl(gatewayUrl: string): string {
   return gatewayUrl.replace(/\/+$/, '') + TUNNEL_PATH;
 }
 
-/** A gateway that could not be reached or is not ready may be soon; one that refused will refuse again. */
+/**
+ * A gateway that could not be reached or is not ready may be soon; one that refused will refuse
+ * again.
+ */
 function isWorthRetrying(error: unknown): boolean {
   return error instanceof DroverError && error.status >= 500;
 }

@@ -1,7 +1,7 @@
 /**
- * The exec stream: a command in the context of a running attempt. It belongs to its stream: when the
- * client leaves, the tunnel ends or the command exits, everything left in its session is ended too (what
- * shall outlive it must start a session of its own, `setsid`).
+ * The exec stream: a command in the context of a running attempt. It belongs to its stream: when
+ * the client leaves, the tunnel ends or the command exits, everything left in its session is ended
+ * too (what shall outlive it must start a session of its own, `setsid`).
  */
 import { statSync } from 'node:fs';
 import { sleep, type Clock } from '../../lib/clock.ts';
@@ -23,6 +23,7 @@ import type { TunnelStream } from '../../protocol/tunnel/stream.ts';
 import type { StreamHandler } from './dialer.ts';
 import { feedInput, InputQueue } from './execInput.ts';
 import type { ExecProcess } from './execProcess.ts';
+import { makeGate } from './fifos.ts';
 import { startPiped } from './piped.ts';
 import { endSession, signalForeground } from './session.ts';
 import { startInTerminal } from './terminal.ts';
@@ -32,11 +33,14 @@ export interface ExecContext {
   cwd: string;
   /** Complete. */
   env: Record<string, string>;
-  /** Called right after the start, before the shell has found the command. */
+  /** Called before the command begins: none of its processes escapes the attempt's limits. */
   joinCgroup?: (pid: number) => void;
 }
 
-/** After the exit, output is read on until it has been silent for this long: a child may hold it open. */
+/**
+ * After the exit, output is read on until it has been silent for this long: a child may hold it
+ * open.
+ */
 const DRAIN_MS = 300;
 const DRAIN_STEP_MS = 20;
 const DEFAULT_COLS = 80;
@@ -57,22 +61,21 @@ export function createExecHandler(options: {
     if (context === undefined) {
       throw new DroverError('NOT_FOUND', `attempt ${attemptUid} does not run on this machine now`);
     }
-    const command = await startCommand(start, context, clock);
-    options.log.info({ attemptUid, pid: command.pid, tty: start.tty }, 'exec started');
+    const gate = context.joinCgroup && (await makeGate());
     try {
-      context.joinCgroup?.(command.pid);
-      const input = new InputQueue();
-      const finished = sendOutput(command, stream, clock);
-      // Of the input only failure matters: the client is gone, or spoke nonsense.
-      const failed = Promise.all([
-        receiveInput(messages, command, input),
-        feedInput(input, command, stream),
-      ]).then(() => finished);
-      await Promise.race([finished, failed]);
+      const command = await startCommand(start, context, gate?.path, clock);
+      options.log.info({ attemptUid, pid: command.pid, tty: start.tty }, 'exec started');
+      try {
+        context.joinCgroup?.(command.pid);
+        gate?.open();
+        await connect({ command, stream, input: new InputQueue(), clock }, messages);
+      } finally {
+        command.release();
+        await endSession(command.pid, clock);
+        options.log.info({ attemptUid, pid: command.pid }, 'exec ended');
+      }
     } finally {
-      command.release();
-      await endSession(command.pid, clock);
-      options.log.info({ attemptUid, pid: command.pid }, 'exec ended');
+      await gate?.remove();
     }
   };
 }
@@ -88,6 +91,7 @@ async function readStart(messages: AsyncGenerator<ExecMessage, void>): Promise<E
 async function startCommand(
   start: ExecStart,
   context: ExecContext,
+  gate: string | undefined,
   clock: Clock,
 ): Promise<ExecProcess> {
   const { command, tty, cols = DEFAULT_COLS, rows = DEFAULT_ROWS } = start;
@@ -95,10 +99,32 @@ async function startCommand(
     throw new DroverError('NOT_FOUND', `the attempt's directory ${context.cwd} is gone`);
   }
   const env = { ...context.env, ...start.env };
-  const { cwd } = context;
-  if (!tty) return startPiped({ command, cwd, env });
+  const held = { command, cwd: context.cwd, env, ...(gate ? { gate } : {}) };
+  if (!tty) return startPiped(held, clock);
   env['TERM'] ??= DEFAULT_TERM;
-  return startInTerminal({ command, cwd, env, cols, rows }, clock);
+  return startInTerminal({ ...held, cols, rows }, clock);
+}
+
+interface Session {
+  command: ExecProcess;
+  stream: TunnelStream;
+  input: InputQueue;
+  clock: Clock;
+}
+
+/** Resolves when the command has ended and the client knows; throws when the client is gone. */
+async function connect(
+  session: Session,
+  messages: AsyncGenerator<ExecMessage, void>,
+): Promise<void> {
+  const { command, stream, input } = session;
+  const finished = sendOutput(session);
+  // Of the input only failure matters: the client is gone, or spoke nonsense.
+  const failed = Promise.all([
+    receiveInput(messages, command, input),
+    feedInput(input, command, stream),
+  ]).then(() => finished);
+  await Promise.race([finished, failed]);
 }
 
 async function receiveInput(
@@ -124,8 +150,10 @@ function receiveControl(text: string, command: ExecProcess, input: InputQueue): 
   else signalForeground(command.pid, control.signal);
 }
 
-/** Resolves when the exit status, after all output, has gone and the peer has ended its side too. */
-async function sendOutput(command: ExecProcess, stream: TunnelStream, clock: Clock): Promise<void> {
+/**
+ * Resolves when the exit status, after all output, has gone and the peer has ended its side too.
+ */
+async function sendOutput({ command, stream, input, clock }: Session): Promise<void> {
   const progress = { blocked: 0, silentMs: 0, ended: false };
   const pumps = Promise.all(
     command.outputs.map(async ({ channel, readable }) => {
@@ -147,6 +175,8 @@ async function sendOutput(command: ExecProcess, stream: TunnelStream, clock: Clo
     return status;
   });
   const [status] = await Promise.all([exited, pumps]);
+  // The exit status is the last message.
+  input.close();
   await stream.write(encodeExecControl({ type: 'exit', ...status }));
   stream.end();
   await stream.closed;

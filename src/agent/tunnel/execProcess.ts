@@ -24,12 +24,16 @@ export interface ExecCommand {
   command: string[];
   cwd: string;
   env: Record<string, string>;
+  /** A file from which a line must be read before the command may begin. */
+  gate?: string;
 }
 
 /**
- * A shell finds the command and replaces itself by it, so that a command that is missing ends with 127 or
- * 126 and a message, as everywhere.
+ * A shell finds the command and replaces itself by it, so that a command that is missing ends with
+ * 127 or 126 and a message, as everywhere.
  */
-export function shellArguments(command: string[]): [string, string[]] {
-  return ['/bin/sh', ['-c', 'exec "$@"', 'drover-exec', ...command]];
+export function shellArguments({ command, gate }: ExecCommand): [string, string[]] {
+  if (gate === undefined) return ['/bin/sh', ['-c', 'exec "$@"', 'drover-exec', ...command]];
+  const script = 'read -r _ < "$1" && shift && exec "$@"';
+  return ['/bin/sh', ['-c', script, 'drover-exec', gate, ...command]];
 }

@@ -1,14 +1,11 @@
 /**
- * A command without a terminal. Its standard streams are FIFOs: what Node calls pipes are sockets, and a
- * script that writes to /dev/stderr or reads /dev/stdin fails on those.
+ * A command without a terminal. Its standard streams are FIFOs: what Node calls pipes are sockets,
+ * and a script that writes to /dev/stderr or reads /dev/stdin fails on those.
  */
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, constants, openSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
+import type { Clock, Timer } from '../../lib/clock.ts';
 import { CHANNELS } from '../../protocol/tunnel/exec.ts';
 import {
   shellArguments,
@@ -16,15 +13,24 @@ import {
   type ExecExitStatus,
   type ExecProcess,
 } from './execProcess.ts';
+import { makeFifos } from './fifos.ts';
 
 const { O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
+/** Linux: a handle on the file that opens neither end. */
+const O_PATH = 0o10000000;
+const KNOCK_MS = 100;
 
 interface Fifo {
   ours: number;
   theirs: number;
 }
 
-export async function startPiped(start: ExecCommand): Promise<ExecProcess> {
+interface InputFifo extends Fifo {
+  /** To open it again when it is gone from the file system. */
+  handle: number;
+}
+
+export async function startPiped(start: ExecCommand, clock: Clock): Promise<ExecProcess> {
   const [stdin, stdout, stderr] = await openFifos();
   const child = spawnOn([stdin, stdout, stderr], start);
   const input = new Socket({ fd: stdin.ours, readable: false, writable: true });
@@ -38,7 +44,17 @@ export async function startPiped(start: ExecCommand): Promise<ExecProcess> {
     child.on('exit', (code, signal) => resolve({ code, signal }));
     child.on('error', reject);
   });
+  let knocking: Timer | undefined;
+  let released = false;
+  const knock = (): void => {
+    openAndCloseInput(stdin.handle);
+    knocking = clock.setTimer(KNOCK_MS, knock);
+  };
   const release = (): void => {
+    if (released) return;
+    released = true;
+    knocking?.cancel();
+    closeSync(stdin.handle);
     for (const socket of [input, ...outputs.map(({ readable }) => readable)]) socket.destroy();
   };
   const { pid } = child;
@@ -52,14 +68,17 @@ export async function startPiped(start: ExecCommand): Promise<ExecProcess> {
     outputs,
     exited,
     write: (bytes) => untilDone(input, (done) => input.write(bytes, done)),
-    endInput: () => untilDone(input, (done) => input.end(done)),
+    async endInput() {
+      await untilDone(input, (done) => input.end(done));
+      if (!released) knock();
+    },
     resize() {},
     release,
   };
 }
 
 function spawnOn(fifos: Fifo[], start: ExecCommand): ChildProcess {
-  const [file, commandArguments] = shellArguments(start.command);
+  const [file, commandArguments] = shellArguments(start);
   try {
     return spawn(file, commandArguments, {
       cwd: start.cwd,
@@ -76,24 +95,39 @@ function spawnOn(fifos: Fifo[], start: ExecCommand): ChildProcess {
 }
 
 /** Gone from the file system once open. */
-async function openFifos(): Promise<[Fifo, Fifo, Fifo]> {
-  const folder = await mkdtemp(join(tmpdir(), 'drover-exec-'));
+async function openFifos(): Promise<[InputFifo, Fifo, Fifo]> {
+  const { paths, remove } = await makeFifos(['stdin', 'stdout', 'stderr']);
   try {
-    const paths = ['stdin', 'stdout', 'stderr'].map((name) => join(folder, name));
-    await promisify(execFile)('mkfifo', ['-m', '600', ...paths]);
     return [inputFifo(paths[0]!), outputFifo(paths[1]!), outputFifo(paths[2]!)];
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await remove();
   }
 }
 
-/** Opening an end waits for the other unless it is non-blocking; theirs must block once it is in use. */
-function inputFifo(path: string): Fifo {
+/**
+ * Opening an end waits for the other unless it is non-blocking; theirs must block once it is in
+ * use.
+ */
+function inputFifo(path: string): InputFifo {
+  const handle = openSync(path, O_PATH);
   const opener = openSync(path, O_RDONLY | O_NONBLOCK);
   const ours = openSync(path, O_WRONLY | O_NONBLOCK);
   const theirs = openSync(path, O_RDONLY);
   closeSync(opener);
-  return { ours, theirs };
+  return { ours, theirs, handle };
+}
+
+/**
+ * After the end of input, opening /dev/stdin would wait for a writer for ever, as it would not on a
+ * pipe. A writer that comes and goes lets it in, to what is left and then the end.
+ */
+function openAndCloseInput(handle: number): void {
+  try {
+    closeSync(openSync(`/proc/self/fd/${handle}`, O_WRONLY | O_NONBLOCK));
+  } catch (error) {
+    // ENXIO: nobody reads, nobody waits.
+    if ((error as NodeJS.ErrnoException).code !== 'ENXIO') throw error;
+  }
 }
 
 function outputFifo(path: string): Fifo {

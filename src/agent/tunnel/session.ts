@@ -1,6 +1,6 @@
 /**
- * Ends what an exec started. Each exec is the leader of a session of its own, which its children stay in
- * even where a shell gives them process groups of their own.
+ * Ends what an exec started. Each exec is the leader of a session of its own, which its children
+ * stay in even where a shell gives them process groups of their own.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { sleep, type Clock } from '../../lib/clock.ts';
@@ -24,7 +24,9 @@ export async function endSession(leader: number, clock: Clock): Promise<void> {
   }
 }
 
-/** The group that has the terminal, as Ctrl-C would reach it; without a terminal the leader's own. */
+/**
+ * The group that has the terminal, as Ctrl-C would reach it; without a terminal the leader's own.
+ */
 export function signalForeground(leader: number, signal: NodeJS.Signals): void {
   const foreground = readStat(leader)?.foregroundGroup ?? 0;
   signalProcess(foreground > 0 ? -foreground : -leader, signal);

@@ -1,6 +1,7 @@
 /**
- * A command on a pseudo-terminal. Uses the native half of node-pty only: its own stream drops the tail of
- * the output when the reader is slower than 200 ms, and spins on writes to a terminal that nobody reads.
+ * A command on a pseudo-terminal. Uses the native half of node-pty only: its own stream drops the
+ * tail of the output when the reader is slower than 200 ms, and spins on writes to a terminal that
+ * nobody reads.
  */
 import { writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -49,7 +50,7 @@ export function startInTerminal(
   const native = binaries.requireBinary('pty.node');
   const exited = Promise.withResolvers<ExecExitStatus>();
   const { fd, pid } = native.fork(
-    ...shellArguments(start.command),
+    ...shellArguments(start),
     Object.entries(start.env).map(([name, value]) => `${name}=${value}`),
     start.cwd,
     start.cols,
@@ -76,8 +77,8 @@ export function startInTerminal(
 }
 
 /**
- * Writes synchronously, which does not block: the descriptor is non-blocking, and unlike an asynchronous
- * write it cannot hit another file that was given the same number after a close.
+ * Writes synchronously, which does not block: the descriptor is non-blocking, and unlike an
+ * asynchronous write it cannot hit another file that was given the same number after a close.
  */
 async function writeInput(
   fd: number,

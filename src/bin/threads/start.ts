@@ -25,6 +25,8 @@ export function startThread<T extends object, Options>(
     name: `drover-${name}`,
     workerData: data,
     transferList: [port2],
+    // Rows and messages live for one batch: room for them to die young.
+    resourceLimits: { maxYoungGenerationSizeMb: 64 },
   });
   let ending = false;
   let failure: unknown = null;

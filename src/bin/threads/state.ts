@@ -7,6 +7,9 @@ import { systemClock } from '../../lib/clock.ts';
 import { createLog } from '../../lib/log.ts';
 import { systemRandom } from '../../lib/random.ts';
 import { serve } from '../../lib/thread.ts';
+import { unpackSpecs } from '../../model/spec.ts';
+import type { Principal } from '../../model/token.ts';
+import type { SubmitReply, SubmitRequest } from '../../protocol/coordinator.ts';
 import type { Store } from '../../store/contract.ts';
 import { HISTORY_CALLS, historyClient, type HistoryCalls } from '../../store/historyCalls.ts';
 import type { StoreSettings } from '../../store/open.ts';
@@ -19,6 +22,15 @@ export interface StateThreadOptions {
   controller: ControllerSettings;
   tokens: { admin: string; join: string };
   level: string;
+}
+
+/** Specs cross threads as one text: cheaper to copy than the objects they are. */
+export interface PackedCalls {
+  submitPacked(
+    who: Principal,
+    request: Omit<SubmitRequest, 'specs'>,
+    specs: string,
+  ): Promise<SubmitReply>;
 }
 
 const { port, options } = workerData as ThreadData<StateThreadOptions>;
@@ -72,6 +84,11 @@ async function boot(): Promise<void> {
   });
   await controller.ensureTokens(options.tokens);
   serve(port, controller.coordinator);
+  const packed: PackedCalls = {
+    submitPacked: (who, request, specs) =>
+      controller.coordinator.submit(who, { ...request, specs: unpackSpecs(specs) }),
+  };
+  serve(port, packed);
   log.info(
     {
       epoch: snapshot.epoch,

@@ -1,4 +1,7 @@
-/** How states change: by a named move from a table. An illegal move throws; it is a bug, not an input. */
+/**
+ * How states change: by a named move from a table. An illegal move throws; it is a bug, not an
+ * input.
+ */
 
 export interface Move<State extends string> {
   from: readonly State[];

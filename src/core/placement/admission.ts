@@ -9,7 +9,10 @@ export interface PoolLimits {
   largestWorker: WorkerResources | null;
 }
 
-/** Null when some pool could run it one day. `joined` are pools that have a join token, but no limits. */
+/**
+ * Null when some pool could run it one day. `joined` are pools that have a join token, but no
+ * limits.
+ */
 export function neverFits(
   spec: JobSpec,
   pools: readonly PoolLimits[],

@@ -1,4 +1,7 @@
-/** Free capacity of one worker: what it has less what claims hold. The only place that does this sum. */
+/**
+ * Free capacity of one worker: what it has less what claims hold. The only place that does this
+ * sum.
+ */
 import type { Claim } from '../../model/claim.ts';
 import type { AttemptUid, WorkerId } from '../../model/ids.ts';
 import type {
@@ -35,7 +38,10 @@ export class Capacity {
     this.#nextPort = resources.portRange[0];
   }
 
-  /** What a claim for this request would hold, or what is short. Changes nothing but the port cursor. */
+  /**
+   * What a claim for this request would hold, or what is short. Changes nothing but the port
+   * cursor.
+   */
   fit(request: ResourceRequest): Fit {
     const devices = request.device ? this.#pickDevices(request.device) : [];
     if (!devices) return { fits: false, short: 'devices' };

@@ -1,6 +1,7 @@
 /**
- * The placement policy: bands in order, oldest job first, each task on the first worker with room; a gang
- * on one network, all members or none. A class whose head does not fit waits without holding up others.
+ * The placement policy: bands in order, oldest job first, each task on the first worker with room;
+ * a gang on one network, all members or none. A class whose head does not fit waits without holding
+ * up others.
  */
 import { claimOf, type Capacity, type Misfit } from '../placement/capacity.ts';
 import type { Claim } from '../../model/claim.ts';

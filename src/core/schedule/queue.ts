@@ -1,6 +1,6 @@
 /**
- * The pending tasks of one class in the order they are placed: oldest job first, then by index; a gang is
- * one entry that is ready when all its members wait in the same round. Removal is lazy.
+ * The pending tasks of one class in the order they are placed: oldest job first, then by index; a
+ * gang is one entry that is ready when all its members wait in the same round. Removal is lazy.
  */
 import type { JobId } from '../../model/ids.ts';
 import { LONGEST_DELAY_MS } from '../retry.ts';

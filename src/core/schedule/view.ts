@@ -82,7 +82,10 @@ export class PlannerView {
     for (const task of deltas.pending) this.#add(task);
   }
 
-  /** Books a claim in the copy, also for what was only planned: a delta corrects it if it is refused. */
+  /**
+   * Books a claim in the copy, also for what was only planned: a delta corrects it if it is
+   * refused.
+   */
   hold(claim: Claim): void {
     if (this.claims.has(claim.owner)) return;
     this.claims.set(claim.owner, claim);

@@ -1,6 +1,7 @@
 /**
- * `/v1/tasks/{task}/exec`: a client's WebSocket on one side, an exec stream to the task's machine on the
- * other. What cannot be refused before the upgrade is said in an error message, which browsers can read.
+ * `/v1/tasks/{task}/exec`: a client's WebSocket on one side, an exec stream to the task's machine
+ * on the other. What cannot be refused before the upgrade is said in an error message, which
+ * browsers can read.
  */
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Clock } from '../../lib/clock.ts';

@@ -1,8 +1,9 @@
 /**
- * The gateway's end of tunnels. A stream to a task asks the controller every time (`openTunnel`), because
- * that is where it is decided whether the caller may and which attempt is meant now; the tunnel to that
- * worker is reused when there is one, and the agent's further dial answered with CONFLICT, which costs one
- * small request. Bulk streams have a tunnel of their own, so that a keystroke never waits behind a file.
+ * The gateway's end of tunnels. A stream to a task asks the controller every time (`openTunnel`),
+ * because that is where it is decided whether the caller may and which attempt is meant now; the
+ * tunnel to that worker is reused when there is one, and the agent's further dial answered with
+ * CONFLICT, which costs one small request. Bulk streams have a tunnel of their own, so that a
+ * keystroke never waits behind a file.
  */
 import { WebSocketServer } from 'ws';
 import { sleep, type Clock, type Timer } from '../../lib/clock.ts';
@@ -30,7 +31,7 @@ export interface TunnelHubOptions {
   log: Log;
 }
 
-export interface StreamRequest {
+interface StreamRequest {
   kind: string;
   /** Bulk: throughput matters more than a prompt answer. */
   priority?: 'interactive' | 'bulk';
@@ -52,6 +53,7 @@ interface Purpose {
 export const STREAMS_PER_TENANT = 200;
 /** How long a stream waits for the agent: a sync in flight, a dial, a retry. */
 export const DIAL_TIMEOUT_MS = 15_000;
+const ASK_AGAIN_MS = DIAL_TIMEOUT_MS / 3;
 /** A dial may come before `openTunnel` has told us its ticket; it is held for this long. */
 const EARLY_DIAL_MS = 5_000;
 export const GATEWAY_LEASE_MS = 30_000;
@@ -92,9 +94,8 @@ class Hub implements TunnelHub {
     const { kind, priority = 'interactive' } = request;
     this.#countStream(who.tenant, 1);
     try {
-      const { worker, attempt } = await this.#ask(who, task, priority);
-      const tunnel = await this.#tunnelTo({ worker, priority });
-      const stream = tunnel.open({ kind, attemptUid: attempt });
+      const { tunnel, attemptUid } = await this.#reach(who, task, priority);
+      const stream = tunnel.open({ kind, attemptUid });
       void stream.closed.then(() => this.#countStream(who.tenant, -1));
       return stream;
     } catch (error) {
@@ -136,27 +137,44 @@ class Hub implements TunnelHub {
     }
   }
 
-  #tunnelTo(purpose: Purpose): Promise<Tunnel> {
-    const { clock, publicUrl } = this.#options;
+  /** Asks again while nobody dials: the reply that carried the order to the agent may be lost. */
+  async #reach(
+    who: Principal,
+    task: string,
+    priority: Purpose['priority'],
+  ): Promise<{ tunnel: Tunnel; attemptUid: string }> {
+    let worker = '';
+    for (let waitedMs = 0; waitedMs < DIAL_TIMEOUT_MS; waitedMs += ASK_AGAIN_MS) {
+      const ticket = await this.#ask(who, task, priority);
+      worker = ticket.worker;
+      const tunnel = await this.#tunnelTo({ worker, priority });
+      if (tunnel !== undefined) return { tunnel, attemptUid: ticket.attempt };
+    }
+    throw new DroverError(
+      'UNAVAILABLE',
+      `worker ${worker} did not dial back within ${DIAL_TIMEOUT_MS / 1000} s`,
+      {
+        hint: `see \`drover workers\`, and whether it can reach ${this.#options.publicUrl}`,
+      },
+    );
+  }
+
+  /** The open tunnel, or the one that is dialled within ASK_AGAIN_MS. */
+  #tunnelTo(purpose: Purpose): Promise<Tunnel | undefined> {
     const key = keyOf(purpose);
     const open = this.#tunnels.get(key)?.tunnel;
     if (open?.isOpen) return Promise.resolve(open);
     const waiters = this.#waiting.get(key) ?? new Set();
     this.#waiting.set(key, waiters);
-    return new Promise((resolve, reject) => {
+    return new Promise((resolve) => {
       const dialled = (tunnel: Tunnel): void => {
         timer.cancel();
         resolve(tunnel);
       };
-      const timer = clock.setTimer(DIAL_TIMEOUT_MS, () => {
+      const timer = this.#options.clock.setTimer(ASK_AGAIN_MS, () => {
         waiters.delete(dialled);
-        reject(
-          new DroverError(
-            'UNAVAILABLE',
-            `worker ${purpose.worker} did not dial back within ${DIAL_TIMEOUT_MS / 1000} s`,
-            { hint: `see \`drover workers\`, and whether that machine can reach ${publicUrl}` },
-          ),
-        );
+        if (waiters.size === 0) this.#waiting.delete(key);
+        resolve(undefined);
       });
       waiters.add(dialled);
     });

@@ -4,7 +4,10 @@ import type { Clock } from '../../lib/clock.ts';
 import { DroverError } from '../../lib/errors.ts';
 import { hashTicket, TICKET_MS } from '../../protocol/tunnel/tickets.ts';
 
-/** Tickets waited for at once: with TICKET_MS it bounds the rate of new streams to about 130 a second. */
+/**
+ * Tickets waited for at once: with TICKET_MS it bounds the rate of new streams to about 130 a
+ * second.
+ */
 export const MAX_TICKETS = 4_000;
 
 export interface TicketBook<Purpose> {
@@ -34,7 +37,8 @@ export function createTicketBook<Purpose>(clock: Clock): TicketBook<Purpose> {
       dropExpired();
       const hash = Buffer.from(hashTicket(ticket), 'hex');
       let spent: string | undefined;
-      // Every entry is compared, in constant time: how long it takes says nothing about any of them.
+      // Every entry is compared, in constant time: how long it takes says nothing about any of
+      // them.
       for (const [key, entry] of waiting) {
         if (entry.hash.length === hash.length && timingSafeEqual(entry.hash, hash)) spent = key;
       }

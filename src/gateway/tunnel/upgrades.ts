@@ -1,4 +1,6 @@
-/** The one listener for WebSocket upgrades: picks the route, and refuses with a problem document. */
+/**
+ * The one listener for WebSocket upgrades: picks the route, and refuses with a problem document.
+ */
 import { STATUS_CODES, type IncomingMessage, type Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { sleep, type Clock } from '../../lib/clock.ts';
@@ -34,7 +36,10 @@ export function matchPath(pattern: RegExp): UpgradeRoute['match'] {
 }
 
 export interface Upgrades {
-  /** Takes no more; gives sessions a moment to say goodbye, then cuts them, so that a server can stop. */
+  /**
+   * Refuses further ones; gives sessions a moment to say goodbye, then cuts them, so that a server
+   * can stop.
+   */
   close(): Promise<void>;
 }
 
@@ -48,7 +53,7 @@ export function attachUpgrades(
   options: { clock: Clock; log: Log; random: Random },
 ): Upgrades {
   const sockets = new Set<Duplex>();
-  const handle = upgradeHandler(routes, options);
+  let handle = upgradeHandler(routes, options);
   const listener = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
@@ -57,7 +62,7 @@ export function attachUpgrades(
   server.on('upgrade', listener);
   return {
     async close() {
-      server.off('upgrade', listener);
+      handle = upgradeHandler([stoppingRoute], options);
       for (let waitedMs = 0; sockets.size > 0 && waitedMs < CLOSE_GRACE_MS;) {
         await sleep(options.clock, CLOSE_STEP_MS);
         waitedMs += CLOSE_STEP_MS;
@@ -80,6 +85,11 @@ export function upgradeHandler(
       .finally(() => socket.off('error', ignoreError));
   };
 }
+
+const stoppingRoute: UpgradeRoute = {
+  match: () => [],
+  upgrade: () => Promise.reject(new DroverError('UNAVAILABLE', 'the gateway is stopping')),
+};
 
 function ignoreError(): void {}
 

@@ -1,7 +1,7 @@
 /** A Coordinator that is somewhere else: the contract over gRPC, for gateways and command line. */
 import type { Principal } from '../../model/token.ts';
 import type { Coordinator, LogPage, LogQuery, Page } from '../coordinator.ts';
-import type { JobView, PageQuery } from '../jobs.ts';
+import type { JobView } from '../jobs.ts';
 import * as agents from './agentMessages.ts';
 import { METADATA } from './caller.ts';
 import { connect, type Connection, type GrpcCoordinatorOptions } from './connection.ts';
@@ -39,7 +39,6 @@ function jobCalls(
   | 'listEvents'
   | 'waitJob'
   | 'readLogs'
-  | 'queue'
 > {
   const { coordinator, call, by } = connection;
   return {
@@ -95,12 +94,6 @@ function jobCalls(
       ),
     waitJob: (who, id, waitMs) => waitJob(connection, who, id, waitMs),
     readLogs: (who, job, query) => readLogs(connection, who, job, query),
-    queue: (who, page) =>
-      call(
-        by(who),
-        (options) => coordinator.getQueue({ page }, options),
-        (response) => pageOf(response.entries.map(jobs.queueEntryFromWire), response.nextCursor),
-      ),
   };
 }
 
@@ -157,7 +150,7 @@ function fleetCalls({
   call,
   by,
 }: Connection): Part<
-  'cluster' | 'listWorkers' | 'setDraining' | 'listTokens' | 'createToken' | 'revokeToken'
+  'queue' | 'cluster' | 'listWorkers' | 'setDraining' | 'listTokens' | 'createToken' | 'revokeToken'
 > {
   return {
     cluster: (who) =>
@@ -166,7 +159,13 @@ function fleetCalls({
         (options) => coordinator.getCluster({}, options),
         ({ cluster }) => fleet.clusterFromWire(cluster),
       ),
-    listWorkers: (who, page: PageQuery) =>
+    queue: (who, page) =>
+      call(
+        by(who),
+        (options) => coordinator.getQueue({ page }, options),
+        (response) => pageOf(response.entries.map(jobs.queueEntryFromWire), response.nextCursor),
+      ),
+    listWorkers: (who, page) =>
       call(
         by(who),
         (options) => coordinator.listWorkers({ page }, options),

@@ -1,4 +1,5 @@
 /** The connection behind a remote Coordinator: metadata, time limits, and errors made whole. */
+import type { ClientHttp2Stream, Http2Session } from 'node:http2';
 import { type CallOptions, type Client, createClient } from '@connectrpc/connect';
 import { createGrpcTransport, Http2SessionManager } from '@connectrpc/connect-node';
 import { DroverError } from '../../lib/errors.ts';
@@ -9,7 +10,7 @@ import { Coordinator as CoordinatorService } from '../gen/drover/v1/coordinator_
 import { isLoopback } from './address.ts';
 import { METADATA, principalToMetadata } from './caller.ts';
 import { fromConnectError } from './errors.ts';
-import { GRPC_LIMITS, type GrpcLimits } from './limits.ts';
+import { GRPC_LIMITS, sessionOptions, type GrpcLimits } from './limits.ts';
 
 /** A connection with calls on it that does not answer this often is given up. */
 const PING_INTERVAL_MS = 10_000;
@@ -50,7 +51,10 @@ export function connect(options: GrpcCoordinatorOptions): Connection {
   const limits = { ...GRPC_LIMITS, ...options.limits };
   const baseUrl = httpUrl(options);
   const ping = { pingIntervalMs: PING_INTERVAL_MS, pingTimeoutMs: PING_TIMEOUT_MS };
-  const sessionManager = new Http2SessionManager(baseUrl, ping, { ...options.tls });
+  const sessionManager = new WideSessionManager(limits.connectionWindowBytes, baseUrl, ping, {
+    ...sessionOptions(limits),
+    ...options.tls,
+  });
   const transport = createGrpcTransport({
     baseUrl,
     sessionManager,
@@ -66,6 +70,7 @@ export function connect(options: GrpcCoordinatorOptions): Connection {
     agent: createClient(Agent, transport),
     async call(metadata, rpc, read, waitMs = 0) {
       const headers = { [METADATA.requestId]: random.hex(8), ...bearer, ...secret, ...metadata };
+      refuseUnprintable(headers);
       const timeoutMs = limits.unaryMs + waitMs;
       const response = await rpc({ headers, timeoutMs, signal: closed.signal }).catch(
         (error: unknown) => {
@@ -82,6 +87,29 @@ export function connect(options: GrpcCoordinatorOptions): Connection {
   };
 }
 
+/** Node can widen a connection's window only once it is there, and Connect opens it by itself. */
+class WideSessionManager extends Http2SessionManager {
+  readonly #wide = new WeakSet<Http2Session>();
+  readonly #windowBytes: number;
+
+  constructor(windowBytes: number, ...session: ConstructorParameters<typeof Http2SessionManager>) {
+    super(...session);
+    this.#windowBytes = windowBytes;
+  }
+
+  override async request(
+    ...call: Parameters<Http2SessionManager['request']>
+  ): Promise<ClientHttp2Stream> {
+    const stream = await super.request(...call);
+    const { session } = stream;
+    if (session && !this.#wide.has(session)) {
+      this.#wide.add(session);
+      session.setLocalWindowSize(this.#windowBytes);
+    }
+    return stream;
+  }
+}
+
 function httpUrl({ url, insecure }: GrpcCoordinatorOptions): string {
   const match = /^grpc(s?):\/\/(\[[^\]]+\]|[^/:]+)(:\d+)?\/?$/.exec(url);
   if (!match) {
@@ -96,6 +124,14 @@ function httpUrl({ url, insecure }: GrpcCoordinatorOptions): string {
     });
   }
   return `http${tls}://${host}${port}`;
+}
+
+/** A token can come from anybody; one that no header can carry is nobody's. */
+function refuseUnprintable(headers: Record<string, string>): void {
+  for (const [name, value] of Object.entries(headers)) {
+    if (/^[\x20-\x7e]*$/.test(value)) continue;
+    throw new DroverError('UNAUTHENTICATED', `${name} holds characters no token has`);
+  }
 }
 
 /** An answer we cannot read is the controller's fault, not the user's. */

@@ -73,6 +73,9 @@ const CODES: Record<Code, ErrorCode> = {
 };
 
 function codeOfStatus(status: ConnectError): ErrorCode {
+  // The stream broke before a status came. Connect calls that internal; nothing is wrong inside.
+  const cause = status.cause as NodeJS.ErrnoException | undefined;
+  if (cause?.code?.startsWith('ERR_HTTP2_')) return 'UNAVAILABLE';
   // Connect has one status for "too large" and "too many"; only its words tell them apart.
   const tooLarge = /larger than configured (read|write)MaxBytes/.test(status.rawMessage);
   return tooLarge ? 'BODY_TOO_LARGE' : CODES[status.code];

@@ -4,7 +4,7 @@ import type { Log } from '../../lib/log.ts';
 import { Agent } from '../gen/drover/v1/agent_pb.ts';
 import { Coordinator as CoordinatorService } from '../gen/drover/v1/coordinator_pb.ts';
 import {
-  Health,
+  type Health,
   HealthCheckResponse_ServingStatus as Status,
 } from '../gen/grpc/health/v1/health_pb.ts';
 import type { ServiceOptions } from './coordinatorService.ts';

@@ -1,4 +1,5 @@
 /** Limits of the gRPC listener and its clients, and the wait that enforces those of time. */
+import type { Settings } from 'node:http2';
 import { DroverError } from '../../lib/errors.ts';
 
 export interface GrpcLimits {
@@ -16,6 +17,17 @@ export interface GrpcLimits {
   recheckMs: number;
   streamsPerConnection: number;
   connections: number;
+  /**
+   * What one connection may hold in buffers before Node refuses its streams. A gateway has one
+   * connection for everything, so Node's 10 MB are few: replies to calls already done were refused.
+   */
+  connectionMegabytes: number;
+  /**
+   * How much may be under way to a reader of one stream, and of a connection, before it reads. With
+   * HTTP/2's own 64 KiB, a round trip of 40 ms leaves 1 MB/s.
+   */
+  streamWindowBytes: number;
+  connectionWindowBytes: number;
   /** How long a stop waits for calls in progress. */
   drainMs: number;
 }
@@ -29,8 +41,25 @@ export const GRPC_LIMITS: GrpcLimits = {
   recheckMs: 5_000,
   streamsPerConnection: 1000,
   connections: 10_000,
+  connectionMegabytes: 512,
+  streamWindowBytes: 1024 * 1024,
+  connectionWindowBytes: 16 * 1024 * 1024,
   drainMs: 5_000,
 };
+
+/** HTTP/2 options of both ends. */
+export function sessionOptions(limits: GrpcLimits): {
+  maxSessionMemory: number;
+  settings: Settings;
+} {
+  return {
+    maxSessionMemory: limits.connectionMegabytes,
+    settings: {
+      initialWindowSize: limits.streamWindowBytes,
+      maxConcurrentStreams: limits.streamsPerConnection,
+    },
+  };
+}
 
 /**
  * The work's result, unless time runs out or a signal comes first. The work itself cannot be

@@ -26,7 +26,7 @@ import { agentService } from './agentService.ts';
 import { coordinatorService } from './coordinatorService.ts';
 import { gate, guard } from './guard.ts';
 import { healthService } from './healthService.ts';
-import { GRPC_LIMITS, type GrpcLimits } from './limits.ts';
+import { GRPC_LIMITS, sessionOptions, type GrpcLimits } from './limits.ts';
 
 export interface GrpcServerOptions {
   coordinator: Coordinator;
@@ -59,6 +59,7 @@ export async function createGrpcServer(options: GrpcServerOptions): Promise<Grpc
   const sessions = new Set<ServerHttp2Session>();
   server.on('session', (session) => {
     sessions.add(session);
+    session.setLocalWindowSize(limits.connectionWindowBytes);
     session.on('close', () => sessions.delete(session));
   });
   server.on('request', (request, response) => {
@@ -113,16 +114,16 @@ function createHttpServer(
   { tls }: GrpcServerOptions,
   limits: GrpcLimits,
 ): Http2Server | Http2SecureServer {
-  const settings = { maxConcurrentStreams: limits.streamsPerConnection };
+  const session = sessionOptions(limits);
   const server = tls
     ? createSecureServer({
         ...tls,
-        settings,
+        ...session,
         minVersion: 'TLSv1.2',
         requestCert: tls.ca !== undefined,
         rejectUnauthorized: tls.ca !== undefined,
       })
-    : createServer({ settings });
+    : createServer(session);
   server.maxConnections = limits.connections;
   return server;
 }

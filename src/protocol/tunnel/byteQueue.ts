@@ -1,6 +1,6 @@
 /**
- * Bytes received and not yet read. Small pieces are gathered into one buffer, so that a peer that sends
- * a window byte by byte costs the window and not an object for each byte.
+ * Bytes received and not yet read. Small pieces are gathered into one buffer, so that a peer that
+ * sends a window byte by byte costs the window and not an object for each byte.
  */
 
 const GATHER_BYTES = 4 * 1024;

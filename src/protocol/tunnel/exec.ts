@@ -1,18 +1,18 @@
 /**
- * The exec protocol, from client through gateway to agent. On the client's WebSocket a text message is
- * JSON and a binary one is a channel byte and bytes:
+ * The exec protocol, from client through gateway to agent. On the client's WebSocket a text message
+ * is JSON and a binary one is a channel byte and bytes:
  *
- *   client: {"type":"start","command":["bash"],"tty":true,"cols":80,"rows":24,"env":{"TERM":"xterm"}}
+ *   client: {"type":"start","command":["sh"],"tty":true,"cols":80,"rows":24,"env":{"TERM":"vt100"}}
  *           then any of  [0 stdin]…  {"type":"end"}  {"type":"resize","cols":…,"rows":…}
  *                        {"type":"signal","signal":"SIGTERM"}
  *   server: [1 stdout]…  [2 stderr]…  {"type":"taken","bytes":…}
  *           and last  {"type":"exit","code":0,"signal":null}
  *           or  {"type":"error","code":"UNAVAILABLE","message":"…","hint":"…"}
  *
- * A client sends at most EXEC_INPUT_BYTES of stdin beyond what was `taken`, so that a signal, a resize or
- * its leaving never waits behind input that the command does not read. A client that leaves ends the
- * command. With a terminal there is no stderr, and no end of stdin: send byte 4.
- * In a tunnel stream each message is led by its length (4 bytes) and JSON has a channel of its own.
+ * A client sends at most EXEC_INPUT_BYTES of stdin beyond what was `taken`, so that a signal, a
+ * resize or its leaving never waits behind input that the command does not read. A client that
+ * leaves ends the command. With a terminal there is no stderr, and no end of stdin: send byte 4. In
+ * a tunnel stream each message is led by its length (4 bytes) and JSON has a channel of its own.
  */
 import { z } from 'zod';
 import { DroverError } from '../../lib/errors.ts';
@@ -40,7 +40,7 @@ export const execStart = z.strictObject({
 });
 export type ExecStart = z.infer<typeof execStart>;
 
-export const EXEC_SIGNALS = [
+const EXEC_SIGNALS = [
   'SIGHUP',
   'SIGINT',
   'SIGQUIT',

@@ -18,13 +18,16 @@ import {
 import { CLOSE_NORMAL } from './messageSocket.ts';
 import { connectWebSocket, sendMessage, watchPeer, webSocketReader } from './webSocket.ts';
 
-export interface ExecOutput {
+interface ExecOutput {
   channel: 'stdout' | 'stderr';
   bytes: Uint8Array;
 }
 
 export interface ExecSession {
-  /** Must be read for anything to move. Ends after the last byte; throws what kept the command from ending. */
+  /**
+   * Must be read for anything to move. Ends after the last byte; throws what kept the command from
+   * ending.
+   */
   output: AsyncIterable<ExecOutput>;
   /** Settles when `output` has ended; rejects with what `output` threw. */
   exit: Promise<ExecExit>;
@@ -45,7 +48,13 @@ export interface ConnectExecOptions {
   clock?: Clock;
 }
 
-/** `server` is what the CLI calls the server's URL; `task` a task or a job, of which task 0 is meant. */
+/** A gateway that does not answer must not keep a client that wants to go. */
+const CLOSE_GRACE_MS = 1_000;
+
+/**
+ * `server` is what the CLI calls the server's URL; `task` a task or a job, of which task 0 is
+ * meant.
+ */
 export function execUrl(server: string, task: string): string {
   const base = server.endsWith('/') ? server : `${server}/`;
   return new URL(`v1/tasks/${encodeURIComponent(task)}/exec`, base).href;
@@ -59,18 +68,19 @@ export function connectExec(options: ConnectExecOptions): Promise<ExecSession> {
     maxMessageBytes: EXEC_MESSAGE_BYTES,
   };
   return connectWebSocket(connection, (socket) => {
-    watchPeer(socket, options.clock ?? systemClock);
-    const session = execSession(socket);
+    const clock = options.clock ?? systemClock;
+    watchPeer(socket, clock);
+    const session = execSession(socket, clock);
     socket.send(JSON.stringify({ type: 'start', ...options.start } satisfies ExecStart));
     return session;
   });
 }
 
-function execSession(socket: WebSocket): ExecSession {
+function execSession(socket: WebSocket, clock: Clock): ExecSession {
   const exit = Promise.withResolvers<ExecExit>();
   // Whoever reads `output` has the error already.
   exit.promise.catch(() => {});
-  const room = inputRoom();
+  const room = new InputRoom();
   socket.on('close', () => room.close());
   const control = (input: ExecInput): Promise<void> => send(socket, JSON.stringify(input));
   return {
@@ -87,7 +97,12 @@ function execSession(socket: WebSocket): ExecSession {
     endInput: () => control({ type: 'end' }),
     resize: (cols, rows) => control({ type: 'resize', cols, rows }),
     signal: (signal) => control({ type: 'signal', signal }),
-    close: () => socket.close(CLOSE_NORMAL, 'the client left'),
+    close() {
+      if (socket.readyState === WebSocket.CLOSED) return;
+      socket.close(CLOSE_NORMAL, 'the client left');
+      const timer = clock.setTimer(CLOSE_GRACE_MS, () => socket.terminate());
+      socket.once('close', () => timer.cancel());
+    },
   };
 }
 
@@ -97,31 +112,25 @@ async function send(socket: WebSocket, message: string | Uint8Array): Promise<vo
   await sendMessage(socket, message).catch(() => {});
 }
 
-interface InputRoom {
-  /** Resolves when so much input may be sent. For one writer at a time. */
-  take(bytes: number): Promise<void>;
-  giveBack(bytes: number): void;
-  /** Nobody need wait any more. */
-  close(): void;
-}
+/** How much input may be sent before more is taken. For one writer at a time. */
+class InputRoom {
+  #bytes = EXEC_INPUT_BYTES;
+  #wake: (() => void) | undefined;
 
-function inputRoom(): InputRoom {
-  let room = EXEC_INPUT_BYTES;
-  let wake: (() => void) | undefined;
-  return {
-    async take(bytes) {
-      while (room < bytes) await new Promise<void>((resolve) => (wake = resolve));
-      room -= bytes;
-    },
-    giveBack(bytes) {
-      room += bytes;
-      wake?.();
-    },
-    close() {
-      room = Number.POSITIVE_INFINITY;
-      wake?.();
-    },
-  };
+  async take(bytes: number): Promise<void> {
+    while (this.#bytes < bytes) await new Promise<void>((resolve) => (this.#wake = resolve));
+    this.#bytes -= bytes;
+  }
+
+  giveBack(bytes: number): void {
+    this.#bytes += bytes;
+    this.#wake?.();
+  }
+
+  /** Nobody need wait any more. */
+  close(): void {
+    this.giveBack(Number.POSITIVE_INFINITY);
+  }
 }
 
 async function* readOutput(

@@ -1,6 +1,7 @@
 /**
- * The five frames of a tunnel. A frame is one binary message: type (1 byte), stream id (4 bytes, big
- * endian), payload. OPEN and RESET carry JSON, DATA bytes, WINDOW the bytes granted (4 bytes), END nothing.
+ * The five frames of a tunnel. A frame is one binary message: type (1 byte), stream id (4 bytes,
+ * big endian), payload. OPEN and RESET carry JSON, DATA bytes, WINDOW the bytes granted (4 bytes),
+ * END nothing.
  */
 import { z } from 'zod';
 import { DroverError, ERRORS, type ErrorCode } from '../../lib/errors.ts';
@@ -8,11 +9,13 @@ import type { TunnelLimits } from './limits.ts';
 
 export const FRAME_HEADER_BYTES = 5;
 const TYPES = { OPEN: 1, DATA: 2, WINDOW: 3, END: 4, RESET: 5 } as const;
-/** A reset's message is for a person; longer ones are cut so that the header fits, escaped or not. */
+/**
+ * A reset's message is for a person; longer ones are cut so that the header fits, escaped or not.
+ */
 const RESET_MESSAGE_CHARACTERS = 600;
 
 /** What a stream is for. Further keys are the kind's own and reach its handler. */
-export const openHeader = z.looseObject({
+const openHeader = z.looseObject({
   kind: z.string().min(1).max(64),
   attemptUid: z.string().min(1).max(256),
 });

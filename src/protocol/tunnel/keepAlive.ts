@@ -1,4 +1,7 @@
-/** Pings a peer and tells when it has been silent for too long, so that no one waits on a dead machine. */
+/**
+ * Pings a peer and tells when it has been silent for too long, so that no one waits on a dead
+ * machine.
+ */
 import type { Clock, Timer } from '../../lib/clock.ts';
 
 export interface KeepAlive {
@@ -7,7 +10,10 @@ export interface KeepAlive {
   stop(): void;
 }
 
-/** Counts pings instead of time, so that a paused process first pings again before it calls anyone dead. */
+/**
+ * Counts pings instead of time, so that a paused process first pings again before it calls anyone
+ * dead.
+ */
 export function keepAlive(options: {
   clock: Clock;
   intervalMs: number;

@@ -1,10 +1,18 @@
-/** The tunnel's limits, each with its reason. Both ends count by the same figures, version by version. */
+/**
+ * The tunnel's limits, each with its reason. Both ends count by the same figures, version by
+ * version.
+ */
 
-/** The WebSocket subprotocol that agents offer and gateways accept: the version of everything here. */
+/**
+ * The WebSocket subprotocol that agents offer and gateways accept: the version of everything here.
+ */
 export const TUNNEL_PROTOCOL = 'drover.tunnel.v1';
 /** Where a gateway takes dials of agents, below its public URL. */
 export const TUNNEL_PATH = '/v1/tunnel';
-/** Sent by a dialling agent: random per agent process, so that a restarted one replaces its old tunnel. */
+/**
+ * Sent by a dialling agent: random per agent process, so that a restarted one replaces its old
+ * tunnel.
+ */
 export const AGENT_SESSION_HEADER = 'drover-agent-session';
 
 export interface TunnelLimits {
@@ -12,13 +20,20 @@ export interface TunnelLimits {
   frameBytes: number;
   /** The JSON of an OPEN or RESET: it names things, it does not carry them. */
   headerBytes: number;
-  /** Open streams per tunnel and opener: with `windowBytes` it bounds what a peer can make us hold. */
+  /**
+   * Open streams per tunnel and opener: with `windowBytes` it bounds what a peer can make us hold.
+   */
   streams: number;
-  /** What may be sent on a stream before its reader consumed any: bandwidth times delay, per stream. */
+  /**
+   * What may be sent on a stream before its reader consumed any: bandwidth times delay, per stream.
+   */
   windowBytes: number;
   /** Data handed to the socket and not yet written: more would only queue where fairness ends. */
   socketBytes: number;
-  /** As above with WINDOW, RESET and OPEN, which do not wait: beyond it the peer has stopped reading. */
+  /**
+   * As above with WINDOW, RESET and OPEN, which do not wait: beyond it the peer has stopped
+   * reading.
+   */
   controlBytes: number;
   /** A ping each; a peer silent for `silentPings` of them is dead. */
   pingIntervalMs: number;

@@ -1,6 +1,7 @@
 /**
- * One stream of a tunnel: ordered bytes both ways, each way with its own credit and its own end. Reading
- * grants credit only for what was consumed, so that a stalled reader stalls its own writer and no one else.
+ * One stream of a tunnel: ordered bytes both ways, each way with its own credit and its own end.
+ * Reading grants credit only for what was consumed, so that a stalled reader stalls its own writer
+ * and no one else.
  */
 import { DroverError, type ErrorCode } from '../../lib/errors.ts';
 import { ByteQueue } from './byteQueue.ts';
@@ -72,7 +73,9 @@ export class TunnelStream implements AsyncIterable<Uint8Array> {
     this.#port.ready(this);
   }
 
-  /** Ends both ways at once and drops what was not sent; the peer's reads and writes fail with this. */
+  /**
+   * Ends both ways at once and drops what was not sent; the peer's reads and writes fail with this.
+   */
   reset(code: ErrorCode, message: string): void {
     if (this.#isDone()) return;
     this.#port.sendNow({ type: 'RESET', stream: this.id, code, message });

@@ -1,7 +1,8 @@
 /**
- * A tunnel: many streams over one message socket, the same code at both ends. Streams take turns frame by
- * frame, each within its credit; what the peer can make us hold is bounded by the limits. Any frame that
- * breaks the rules ends the tunnel, and with it every stream, with a message that says which rule.
+ * A tunnel: many streams over one message socket, the same code at both ends. Streams take turns
+ * frame by frame, each within its credit; what the peer can make us hold is bounded by the limits.
+ * Any frame that breaks the rules ends the tunnel, and with it every stream, with a message that
+ * says which rule.
  */
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { DroverError } from '../../lib/errors.ts';
@@ -13,7 +14,9 @@ import { TunnelStream, type StreamPort } from './stream.ts';
 
 export interface TunnelOptions {
   socket: MessageSocket;
-  /** Stream ids of gateways are odd and those of agents even, so that both may open without asking. */
+  /**
+   * Stream ids of gateways are odd and those of agents even, so that both may open without asking.
+   */
   side: 'gateway' | 'agent';
   clock: Clock;
   /** The peer opened a stream. Reset it to refuse. */

@@ -1,4 +1,7 @@
-/** WebSockets as the tunnel and exec use them: connect with readable errors, read with back-pressure. */
+/**
+ * WebSockets as the tunnel and exec use them: connect with readable errors, read with
+ * back-pressure.
+ */
 import { WebSocket, type RawData } from 'ws';
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
@@ -27,8 +30,8 @@ export interface ConnectOptions {
 }
 
 /**
- * `adopt` is called within the open event, because a message may follow in the same tick. Refusals become
- * the DroverError that the server sent.
+ * `adopt` is called within the open event, because a message may follow in the same tick. Refusals
+ * become the DroverError that the server sent.
  */
 export function connectWebSocket<Result>(
   options: ConnectOptions,
@@ -104,7 +107,9 @@ export type WebSocketMessage =
   | { text: string; bytes?: undefined }
   | { text?: undefined; bytes: Buffer };
 
-/** Listens at once; pauses the socket when the consumer is slow; ends when the socket has closed. */
+/**
+ * Listens at once; pauses the socket when the consumer is slow; ends when the socket has closed.
+ */
 export function webSocketReader(
   socket: WebSocket,
 ): AsyncGenerator<WebSocketMessage, void, undefined> {

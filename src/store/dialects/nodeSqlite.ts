@@ -30,7 +30,9 @@ function wrap(statement: StatementSync): SqliteStatement {
   };
 }
 
-/** node:sqlite takes an object in first place for NAMED parameters and shifts the rest, silently. */
+/**
+ * node:sqlite takes an object in first place for NAMED parameters and shifts the rest, silently.
+ */
 function bindable(parameters: readonly unknown[]): SQLInputValue[] {
   for (const value of parameters) {
     const plain = value === null || typeof value === 'string' || typeof value === 'number';

@@ -1,15 +1,26 @@
-/** The store on PostgreSQL: the same tables and batches, one connection that holds the lock and writes. */
+/**
+ * The store on PostgreSQL: the same tables and batches, one connection that holds the lock and
+ * writes.
+ */
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { DroverError } from '../../lib/errors.ts';
-import { DeposedError, type History, type Store, type WriteBatch } from '../contract.ts';
+import {
+  DeposedError,
+  type History,
+  type Store,
+  type Value,
+  type WriteBatch,
+} from '../contract.ts';
 import { createHistory } from '../history.ts';
 import { loadMigrations, pendingMigrations } from '../migrations.ts';
 import { readSnapshot } from '../rebuild.ts';
 import {
+  rowWidth,
   TABLES,
   TABLE_NAMES,
   type ControllerRow,
+  type RowOperation,
   type Database,
   type TableName,
 } from '../tables.ts';
@@ -27,6 +38,7 @@ const types: pg.CustomTypesConfig = {
 };
 
 interface Statements {
+  fresh: string;
   insert: string;
   update: string | null;
   delete: string;
@@ -39,7 +51,8 @@ export function openPostgres(url: string): Store {
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
   });
-  // The next commit meets the broken connection and ends the process; without a listener this event would.
+  // The next commit meets the broken connection and ends the process; without a listener this event
+  // would.
   let broken: Error | null = null;
   client.on('error', (error) => {
     broken = error;
@@ -106,7 +119,9 @@ async function connect(client: pg.Client, url: string): Promise<void> {
   }
 }
 
-/** Bound to this session: it is gone when the connection is, and then no commit can succeed either. */
+/**
+ * Bound to this session: it is gone when the connection is, and then no commit can succeed either.
+ */
 async function takeLock(client: pg.Client): Promise<void> {
   const result = await client.query<{ held: boolean }>('SELECT pg_try_advisory_lock($1) AS held', [
     LOCK_KEY.toString(),
@@ -137,12 +152,14 @@ function statementsOf(name: TableName): Statements {
   const typeOf = (column: string): string => (integers.has(column) ? 'int8' : 'text');
   const arrays = (columns: readonly string[]): string =>
     columns.map((column, at) => `$${at + 1}::${typeOf(column)}[]`).join(', ');
-  const all = [...key, ...fixed, ...mutable];
   const changed = [...mutable, ...key];
   const match = key.map((column) => `t.${column} = v.${column}`).join(' AND ');
   const sets = mutable.map((column) => `${column} = v.${column}`).join(', ');
+  const insertOf = (columns: string[]): string =>
+    `INSERT INTO ${name} (${columns.join(', ')}) SELECT * FROM unnest(${arrays(columns)})`;
   return {
-    insert: `INSERT INTO ${name} (${all.join(', ')}) SELECT * FROM unnest(${arrays(all)})`,
+    fresh: insertOf([...key, ...fixed]),
+    insert: insertOf([...key, ...fixed, ...mutable]),
     update: sets
       ? `UPDATE ${name} t SET ${sets} FROM unnest(${arrays(changed)}) AS v(${changed.join(', ')}) WHERE ${match}`
       : null,
@@ -166,23 +183,26 @@ async function commit(
       const writes = batch.tables[name];
       const prepared = statements.get(name);
       if (!writes || !prepared) continue;
-      await run(client, `${name}-insert`, prepared.insert, writes.inserts);
-      await run(client, `${name}-update`, prepared.update, writes.updates);
-      await run(client, `${name}-delete`, prepared.delete, writes.deletes);
+      await run(client, name, 'fresh', prepared.fresh, writes.fresh);
+      await run(client, name, 'insert', prepared.insert, writes.inserts);
+      await run(client, name, 'update', prepared.update, writes.updates);
+      await run(client, name, 'delete', prepared.delete, writes.deletes);
     }
   });
 }
 
 async function run(
   client: pg.Client,
-  name: string,
+  table: TableName,
+  operation: RowOperation,
   text: string | null,
-  rows: unknown[][],
+  values: Value[],
 ): Promise<void> {
-  const width = rows[0]?.length;
-  if (width === undefined || text === null) return;
-  const values = Array.from({ length: width }, (_, column) => rows.map((row) => row[column]));
-  await client.query({ name, text, values });
+  if (values.length === 0 || text === null) return;
+  const width = rowWidth(table, operation);
+  const columns: Value[][] = Array.from({ length: width }, () => []);
+  for (let at = 0; at < values.length; at++) columns[at % width]?.push(values[at] ?? null);
+  await client.query({ name: `${table}-${operation}`, text, values: columns });
 }
 
 async function transaction(client: pg.Client, body: () => Promise<void>): Promise<void> {

@@ -3,12 +3,18 @@ import { chmodSync, existsSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { Kysely } from 'kysely';
 import { DroverError } from '../../lib/errors.ts';
-import type { Snapshot } from '../../state/state.ts';
-import { DeposedError, type History, type Store, type WriteBatch } from '../contract.ts';
+import type { Snapshot } from '../../state/live.ts';
+import {
+  DeposedError,
+  type History,
+  type Store,
+  type Value,
+  type WriteBatch,
+} from '../contract.ts';
 import { createHistory } from '../history.ts';
 import { loadMigrations, pendingMigrations } from '../migrations.ts';
 import { readSnapshot } from '../rebuild.ts';
-import { TABLES, TABLE_NAMES, type Database, type TableName } from '../tables.ts';
+import { rowWidth, TABLES, TABLE_NAMES, type Database, type TableName } from '../tables.ts';
 import { nodeSqliteDialect } from './nodeSqlite.ts';
 
 /** Older ones have bugs that a WAL under load can meet. */
@@ -22,6 +28,7 @@ export interface SqliteOptions {
 }
 
 interface Prepared {
+  fresh: StatementSync;
   insert: StatementSync;
   update: StatementSync | null;
   delete: StatementSync;
@@ -90,7 +97,10 @@ function openFile(file: string, readOnly: boolean): DatabaseSync {
   }
 }
 
-/** An exclusive lock on a file beside the database: the system frees it when the process ends, however. */
+/**
+ * An exclusive lock on a file beside the database: the system frees it when the process ends,
+ * however.
+ */
 function takeLock(file: string): DatabaseSync {
   const fresh = !existsSync(file);
   const lock = openFile(file, false);
@@ -131,12 +141,15 @@ function prepareAll(db: DatabaseSync): Map<TableName, Prepared> {
   const prepared = new Map<TableName, Prepared>();
   for (const name of TABLE_NAMES) {
     const { key, fixed, mutable } = TABLES[name];
-    const columns = [...key, ...fixed, ...mutable];
-    const holes = columns.map(() => '?').join(', ');
+    const insertOf = (columns: string[]): StatementSync => {
+      const holes = columns.map(() => '?').join(', ');
+      return db.prepare(`INSERT INTO ${name} (${columns.join(', ')}) VALUES (${holes})`);
+    };
     const where = key.map((column) => `${column} = ?`).join(' AND ');
     const sets = mutable.map((column) => `${column} = ?`).join(', ');
     prepared.set(name, {
-      insert: db.prepare(`INSERT INTO ${name} (${columns.join(', ')}) VALUES (${holes})`),
+      fresh: insertOf([...key, ...fixed]),
+      insert: insertOf([...key, ...fixed, ...mutable]),
       update: sets ? db.prepare(`UPDATE ${name} SET ${sets} WHERE ${where}`) : null,
       delete: db.prepare(`DELETE FROM ${name} WHERE ${where}`),
     });
@@ -156,11 +169,18 @@ function commit(
       const writes = batch.tables[name];
       const prepared = statements.get(name);
       if (!writes || !prepared) continue;
-      for (const row of writes.inserts) prepared.insert.run(...row);
-      for (const row of writes.updates) prepared.update?.run(...row);
-      for (const row of writes.deletes) prepared.delete.run(...row);
+      runAll(prepared.fresh, writes.fresh, rowWidth(name, 'fresh'));
+      runAll(prepared.insert, writes.inserts, rowWidth(name, 'insert'));
+      runAll(prepared.update, writes.updates, rowWidth(name, 'update'));
+      runAll(prepared.delete, writes.deletes, rowWidth(name, 'delete'));
     }
   });
+}
+
+function runAll(statement: StatementSync | null, values: Value[], width: number): void {
+  for (let at = 0; at < values.length; at += width) {
+    statement?.run(...values.slice(at, at + width));
+  }
 }
 
 function transaction(db: DatabaseSync, run: () => void): void {

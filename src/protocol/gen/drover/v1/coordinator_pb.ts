@@ -103,7 +103,7 @@ export type SubmitJobsRequest = Message<"drover.v1.SubmitJobsRequest"> & {
   specs: JobSpec[];
 
   /**
-   * The same key with the same body again within 24 h gives the same jobs; with another body an error.
+   * The same key with the same body within 24 h gives the same jobs; with another body an error.
    *
    * @generated from field: optional string idempotency_key = 2;
    */

@@ -1,7 +1,7 @@
-/** Certificates for tests, made on the spot: a CA and what it signs. No key lies in the repository. */
+/** Certificates for tests, made on the spot so that no key lies in the repository. */
 import { generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:crypto';
 
-export interface Certificate {
+interface Certificate {
   cert: string;
   key: string;
 }

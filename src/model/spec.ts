@@ -1,0 +1,116 @@
+/**
+ * A job's spec on its way: only what differs from the defaults. Rows and messages between threads
+ * carry this form; it is a tenth of the whole. The defaults below are part of the stored format:
+ * never change one, a row written without it means it.
+ */
+import type { JobSpec } from './job.ts';
+import type { DeviceRequest, ResourceRequest } from './resources.ts';
+
+const DEFAULT_SPEC: Omit<JobSpec, 'command' | 'resources' | 'env' | 'labels'> = {
+  name: '',
+  workdir: '',
+  shape: { kind: 'single' },
+  pool: '',
+  priority: 'batch',
+  retries: 0,
+  maxInterruptions: 100,
+  timeLimitMs: 0,
+  startWithinMs: 0,
+  graceMs: 10_000,
+  attemptLeaseMs: 0,
+};
+
+const DEFAULT_RESOURCES: Omit<ResourceRequest, 'device'> = {
+  cpuMillis: 1000,
+  memoryBytes: 0,
+  ports: 0,
+};
+
+const DEFAULT_DEVICE: DeviceRequest = {
+  kind: 'gpu',
+  count: 1,
+  share: 1000,
+  models: [],
+  memoryBytes: 0,
+};
+
+/** Shared by all specs that have nothing else: specs are never changed, and there are many. */
+const NOTHING: Record<string, string> = Object.freeze({});
+const PLAIN_RESOURCES: ResourceRequest = Object.freeze({ ...DEFAULT_RESOURCES, device: null });
+
+const SCALARS = [
+  'name',
+  'workdir',
+  'pool',
+  'priority',
+  'retries',
+  'maxInterruptions',
+  'timeLimitMs',
+  'startWithinMs',
+  'graceMs',
+  'attemptLeaseMs',
+] as const;
+
+type Packed = Partial<Omit<JobSpec, 'resources'>> & {
+  resources?: Partial<Omit<ResourceRequest, 'device'>> & { device?: Partial<DeviceRequest> };
+};
+
+type Whole = Packed & { command: string[] };
+
+export function packSpecs(specs: readonly JobSpec[]): string {
+  return JSON.stringify(specs.map(pack));
+}
+
+export function unpackSpecs(text: string): JobSpec[] {
+  return (JSON.parse(text) as Whole[]).map(unpack);
+}
+
+export function packSpec(spec: JobSpec): string {
+  return JSON.stringify(pack(spec));
+}
+
+export function unpackSpec(text: string): JobSpec {
+  return unpack(JSON.parse(text) as Whole);
+}
+
+function pack(spec: JobSpec): Packed {
+  const packed: Packed = { command: spec.command };
+  for (const name of SCALARS) {
+    if (spec[name] !== DEFAULT_SPEC[name]) (packed as Record<string, unknown>)[name] = spec[name];
+  }
+  if (spec.shape.kind !== 'single') packed.shape = spec.shape;
+  if (!isEmpty(spec.env)) packed.env = spec.env;
+  if (!isEmpty(spec.labels)) packed.labels = spec.labels;
+  const { cpuMillis, memoryBytes, ports, device } = spec.resources;
+  if (device || cpuMillis !== DEFAULT_RESOURCES.cpuMillis || memoryBytes || ports) {
+    packed.resources = { cpuMillis, memoryBytes, ports, ...(device && { device }) };
+  }
+  return packed;
+}
+
+function unpack(packed: Whole): JobSpec {
+  const { resources } = packed;
+  const device = resources?.device ? { ...DEFAULT_DEVICE, ...resources.device } : null;
+  return {
+    name: packed.name ?? DEFAULT_SPEC.name,
+    command: packed.command,
+    env: packed.env ?? NOTHING,
+    workdir: packed.workdir ?? DEFAULT_SPEC.workdir,
+    resources: resources ? { ...PLAIN_RESOURCES, ...resources, device } : PLAIN_RESOURCES,
+    shape: packed.shape ?? DEFAULT_SPEC.shape,
+    pool: packed.pool ?? DEFAULT_SPEC.pool,
+    priority: packed.priority ?? DEFAULT_SPEC.priority,
+    retries: packed.retries ?? DEFAULT_SPEC.retries,
+    maxInterruptions: packed.maxInterruptions ?? DEFAULT_SPEC.maxInterruptions,
+    timeLimitMs: packed.timeLimitMs ?? DEFAULT_SPEC.timeLimitMs,
+    startWithinMs: packed.startWithinMs ?? DEFAULT_SPEC.startWithinMs,
+    graceMs: packed.graceMs ?? DEFAULT_SPEC.graceMs,
+    attemptLeaseMs: packed.attemptLeaseMs ?? DEFAULT_SPEC.attemptLeaseMs,
+    labels: packed.labels ?? NOTHING,
+  };
+}
+
+function isEmpty(record: object): boolean {
+  for (const _ in record) return false;
+  return true;
+}

@@ -1,0 +1,117 @@
+/** Random values of what agents and the controller say to each other. */
+import * as fc from 'fast-check';
+import { END_CAUSES } from '../../src/model/attempt.ts';
+import type { Observation } from '../../src/protocol/agent.ts';
+import { bytes, defined, device, map, ms, small, stream, text, word } from './arbitraries.ts';
+
+const timers = fc.record({
+  workerLeaseMs: ms,
+  attemptLeaseMs: ms,
+  killMarginMs: ms,
+  longPollMs: ms,
+});
+
+const port = fc.integer({ min: 1, max: 65535 });
+export const joinRequest = fc.record({
+  name: word,
+  machine: word,
+  bootId: text,
+  address: text,
+  network: text,
+  agentVersion: text,
+  capabilities: fc.array(text, { maxLength: 3 }),
+  attributes: map,
+  resources: fc.record({
+    cpuMillis: bytes,
+    memoryBytes: bytes,
+    devices: fc.array(device, { maxLength: 3 }),
+    portRange: fc.tuple(port, port),
+  }),
+});
+
+export const joinReply = fc.record({
+  worker: text,
+  token: text,
+  clusterId: text,
+  epoch: ms,
+  timers,
+});
+
+/** Null exit codes and signals are left out here: absent says the same on the wire. */
+const observation: fc.Arbitrary<Observation> = defined(
+  fc.record({
+    uid: text,
+    state: fc.constantFrom('STARTING', 'RUNNING', 'STOPPING', 'ENDED'),
+    cause: fc.option(fc.constantFrom(...END_CAUSES), { nil: undefined }),
+    exitCode: fc.option(fc.integer({ min: -255, max: 255 }), { nil: undefined }),
+    signal: fc.option(text, { nil: undefined }),
+    message: fc.option(text, { nil: undefined }),
+    hostFault: fc.option(fc.boolean(), { nil: undefined }),
+    stdoutBytes: fc.option(bytes, { nil: undefined }),
+    stderrBytes: fc.option(bytes, { nil: undefined }),
+  }) as fc.Arbitrary<Observation>,
+);
+
+export const syncRequest = fc.record({
+  worker: text,
+  bootId: text,
+  start: ms,
+  seq: ms,
+  epoch: ms,
+  observed: fc.array(observation, { maxLength: 4 }),
+  wait: fc.boolean(),
+});
+
+const order = fc.record({
+  uid: text,
+  job: text,
+  task: text,
+  index: small,
+  n: small,
+  command: fc.array(text, { maxLength: 4 }),
+  env: map,
+  workdir: text,
+  cpuMillis: bytes,
+  memoryBytes: bytes,
+  devices: fc.array(fc.record({ index: small, kind: text }), { maxLength: 3 }),
+  share: small,
+  ports: fc.array(port, { maxLength: 3 }),
+  graceMs: ms,
+  attemptLeaseMs: ms,
+});
+
+export const syncReply = fc.record({
+  clusterId: text,
+  epoch: ms,
+  generation: ms,
+  desired: fc.array(order, { maxLength: 3 }),
+  stop: fc.array(
+    fc.record({
+      uid: text,
+      cause: fc.constantFrom(
+        'cancelled' as const,
+        'timed-out' as const,
+        'preempted' as const,
+        'gang-failed' as const,
+        'lost' as const,
+      ),
+      graceMs: ms,
+    }),
+    { maxLength: 3 },
+  ),
+  acknowledged: fc.array(text, { maxLength: 3 }),
+  tunnels: fc.array(fc.record({ gatewayUrl: text, ticket: text }), { maxLength: 2 }),
+  timers,
+});
+
+export const chunks = fc.array(
+  fc.record({
+    uid: text,
+    stream,
+    offset: bytes,
+    atMs: ms,
+    bytes: fc.uint8Array({ maxLength: 64 }),
+  }),
+  { maxLength: 4 },
+);
+export const acks = fc.array(fc.record({ uid: text, stream, offset: bytes }), { maxLength: 4 });
