@@ -14,7 +14,16 @@ export function createDeadlineStep(
    * what was left when the limit was first seen.
    */
   const deadlines = new Map<string, number>();
+  /** What a look did not find has begun since then, whatever the wall clock did meanwhile. */
   let lookedAtBootMs: number | null = null;
+  // What an earlier controller left: of that only the wall clock tells how old it is.
+  for (const live of state.timed) {
+    deadlineOf(live.job.id, live.job.createdAtMs, live.job.spec.startWithinMs);
+    for (const { uid, startedAtMs } of live.attempts.values()) {
+      if (startedAtMs !== null) deadlineOf(uid, startedAtMs, live.job.spec.timeLimitMs);
+    }
+  }
+  lookedAtBootMs = clock.bootMs();
 
   return async () => {
     const nowBootMs = clock.bootMs();
@@ -51,12 +60,16 @@ export function createDeadlineStep(
   }
 
   function isOver(id: string, sinceMs: number, limitMs: number): boolean {
+    return clock.bootMs() >= deadlineOf(id, sinceMs, limitMs);
+  }
+
+  function deadlineOf(id: string, sinceMs: number, limitMs: number): number {
     const known = deadlines.get(id);
-    if (known !== undefined) return clock.bootMs() >= known;
-    // What the look before did not find has begun since then, whatever the wall clock did meanwhile.
-    const mostMs = lookedAtBootMs === null ? limitMs : clock.bootMs() - lookedAtBootMs;
+    if (known !== undefined) return known;
+    const nowBootMs = clock.bootMs();
+    const mostMs = lookedAtBootMs === null ? limitMs : nowBootMs - lookedAtBootMs;
     const usedMs = Math.min(limitMs, mostMs, Math.max(0, clock.now() - sinceMs));
-    deadlines.set(id, clock.bootMs() + limitMs - usedMs);
-    return usedMs >= limitMs;
+    deadlines.set(id, nowBootMs + limitMs - usedMs);
+    return nowBootMs + limitMs - usedMs;
   }
 }
