@@ -6,7 +6,7 @@ import type { JobView, SubmittedSpec } from '../../src/protocol/jobs.ts';
 import type { TestServer } from './server.ts';
 
 /** A short grace, so that it fits into the short leases of tests. */
-export const GRACE_MS = 500;
+const GRACE_MS = 500;
 
 export const shell = (script: string, more: Partial<SubmittedSpec> = {}): SubmittedSpec => ({
   command: ['sh', '-c', script],

@@ -1,4 +1,4 @@
-/** Real processes of a test: started, watched, signalled by pid, and found when one was left behind. */
+/** Real processes of a test: started, watched, signalled by pid, and found when left behind. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import path from 'node:path';
@@ -11,7 +11,7 @@ const END_LIMIT_MS = 30_000;
 /** Enough to explain a failure. */
 const KEPT_OUTPUT = 2_000_000;
 
-export interface Ended {
+interface Ended {
   code: number | null;
   signal: NodeJS.Signals | null;
 }
@@ -84,7 +84,7 @@ export function startProcess(command: string[], options: StartOptions): TestProc
 }
 
 /** Settings of the person who runs the tests must not reach what is tested. */
-export function cleanEnvironment(extra: Record<string, string>): Record<string, string> {
+function cleanEnvironment(extra: Record<string, string>): Record<string, string> {
   const env: Record<string, string> = {};
   for (const name of ['PATH', 'LANG', 'TMPDIR', 'NODE_COMPILE_CACHE']) {
     const value = process.env[name];

@@ -1,4 +1,4 @@
-/** A TCP proxy that misbehaves on demand: cuts connections in the middle, or lets nothing through. */
+/** A TCP proxy that misbehaves on demand: cuts connections midway, or lets nothing through. */
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
 export interface FaultProxy {

@@ -1,6 +1,6 @@
 /**
- * A real cluster for tests: `drover controller --with-gateway` and any number of `drover agent`, in one
- * temporary folder. Each can be killed, stopped and started again; nothing of it outlives `close`.
+ * A real cluster for tests: `drover controller --with-gateway` and any number of `drover agent`, in
+ * one temporary folder. Each can be killed, stopped and started again; none outlives `close`.
  */
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,7 +25,7 @@ export interface TestServerOptions {
   dataDir?: string;
 }
 
-export interface AgentOptions {
+interface AgentOptions {
   env?: Record<string, string>;
   wrapper?: string[];
   resources?: string;

@@ -1,4 +1,4 @@
-/** Users under load: submit over HTTP with an idempotency key, again and again until acknowledged. */
+/** Users under load: submit over HTTP with an idempotency key, again until acknowledged. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SubmittedSpec } from '../../src/protocol/jobs.ts';
 
@@ -52,7 +52,8 @@ export function startSubmitters(options: SubmittersOptions): Submitters {
     }
   };
   const loop = async (): Promise<void> => {
-    while (!finishing) {
+    for (;;) {
+      if (finishing) return;
       const key = `${prefix}-${++n}`;
       await submit(key, JSON.stringify({ name: key, ...spec(n) }));
       await delay(pauseMs);

@@ -1,4 +1,4 @@
-/** Reads what strace wrote about a server: was the log synced between each request and its reply? */
+/** Reads what strace wrote about a server: was the log synced between request and reply? */
 
 interface SystemCall {
   name: string;
@@ -26,7 +26,7 @@ export function readTrace(text: string): SystemCall[] {
 }
 
 export interface Reply {
-  /** Whether its data was written to the database's log since the request, and a sync of it ended. */
+  /** Since the request: data was written to the database's log, and a sync of it ended. */
   written: boolean;
   synced: boolean;
 }

@@ -7,7 +7,7 @@ export const PATIENCE_MS = 30_000;
 
 type Falsy = undefined | null | false | 0 | '';
 
-/** The first value that is truthy; an error of `look` counts as "not yet" and is named at the end. */
+/** The first value that is truthy; an error of `look` is "not yet", and named at the end. */
 export async function until<Value>(
   what: string,
   look: () => Promise<Value> | Value,

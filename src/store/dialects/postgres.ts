@@ -51,8 +51,8 @@ export function openPostgres(url: string, onLost: (error: Error) => void): Store
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
   });
-  // The lock went with the connection: another controller may be at work, so that even a read answered
-  // here would be old news.
+  // The lock went with the connection: another controller may be at work, so that even a read
+  // answered here would be old news.
   let broken: Error | null = null;
   client.on('error', (error) => {
     broken = error;

@@ -1,4 +1,4 @@
-/** An agent that is killed, or stopped for longer than the worker lease: its work goes on and is adopted. */
+/** An agent killed, or stopped beyond the worker lease: its work goes on and is adopted. */
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -74,7 +74,7 @@ test('killed ten times while jobs start and end: each runs once', async () => {
   expect(ran.toSorted()).toEqual(jobs.map((_, i) => `${Math.floor(i / 3)}.${i % 3}`));
 });
 
-test('stopped beyond the worker lease: suspect, no new work, then online, work untouched', async () => {
+test('stopped beyond the worker lease: suspect, no new work, then online again', async () => {
   await server.online(1);
   const { job, attempt } = await server.running(forever());
   const pid = await taskPid(attempt.uid);

@@ -35,7 +35,8 @@ function pair(kind: string, first: Parameters<TestServer['agent']>[1] = {}) {
     /** Cannot be asked to leave; says which attempt it is for as long as it lives. */
     stubborn: (file: string, wait: string) =>
       shell(
-        `trap '' TERM; (while :; do echo $DROVER_ATTEMPT >>${file}; sleep 0.05; done) & ${wait}; kill $!`,
+        `trap '' TERM; (while :; do echo $DROVER_ATTEMPT >>${file}; sleep 0.05; done) & ` +
+          `${wait}; kill -9 $!`,
         spec,
       ),
   };

@@ -1,4 +1,4 @@
-/** Connections cut in the middle of a message: nothing half done, nothing twice, no log byte missing. */
+/** Connections cut midway in a message: nothing half done or twice, no log byte missing. */
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -7,7 +7,7 @@ import { startServer, type TestServer } from '../../support/server.ts';
 import { until } from '../../support/wait.ts';
 
 const SOAK = process.env['SOAK'] === '1';
-/** In `make test` the same is scaled: 120 of 300 s become 12 of 30; the worker lease is over four times. */
+/** In `make test` the same is scaled: 120 of 300 s become 12 of 30, four times the worker lease. */
 const AWAY_MS = SOAK ? 120_000 : 12_000;
 const SCALED = {
   DROVER_LEASES_WORKER_MS: '3000',

@@ -1,4 +1,4 @@
-/** kill -9 of the controller under load: nothing acknowledged is lost or doubled, nothing running ends. */
+/** kill -9 of the controller under load: nothing acknowledged lost or doubled, no work ended. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { compareWithAcknowledged, forever, shell, waiting } from '../../support/jobs.ts';
@@ -11,8 +11,8 @@ const KILLS = process.env['SOAK'] === '1' ? 200 : 50;
 /** Of every so many kills, one hits the start itself. */
 const KILL_WHILE_STARTING = 5;
 /**
- * The promise is 2 s, and half of the starts must hold it even here. The bound on the slowest is for
- * machines whose cores are shared with agents, submitters and other tests.
+ * The promise is 2 s, and half of the starts must hold it even here. The bound on the slowest is
+ * for machines whose cores are shared with agents, submitters and other tests.
  */
 const READY_MS = 2000;
 const SLOWEST_READY_MS = 8000;
@@ -45,7 +45,8 @@ test(
 
     const { p50, p99, max } = summary(readyMs);
     console.log(
-      `${KILLS} kills, ${load.acknowledged.size} acknowledged, ${load.unanswered()} without answer; ` +
+      `${KILLS} kills, ${load.acknowledged.size} acknowledged, ` +
+        `${load.unanswered()} without answer; ` +
         `ready again: p50 ${p50} ms, p99 ${p99} ms, max ${max} ms`,
     );
     expect(load.surprises).toEqual([]);

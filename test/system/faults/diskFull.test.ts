@@ -1,4 +1,4 @@
-/** A full disk, on either side: clear errors, nothing acknowledged that is not kept, and then as before. */
+/** A full disk, on either side: clear errors, nothing acknowledged that is not kept, recovery. */
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -62,7 +62,7 @@ describe('of the controller', () => {
     JSON.stringify({ name: key, labels: { padding: 'x'.repeat(250) }, ...waiting() });
   const idOf = (text: string): string => (JSON.parse(text) as { data: { id: string } }).data.id;
 
-  /** As `drover up` or systemd would, if it has ended; a start on the full disk must say what is wrong. */
+  /** It has ended, as it must; a start on the full disk says what is wrong. */
   async function stillFull(): Promise<void> {
     await until('it has ended', () => server.process().end());
     expect(server.process().end()?.code).not.toBe(0);
@@ -93,7 +93,7 @@ describe('of an agent', () => {
   });
   afterAll(() => server.close().finally(() => disk.remove()));
 
-  test('what runs goes on, what cannot start is no fault of the user, then all is as before', async () => {
+  test('what runs goes on, what cannot start is tried again at no cost', async () => {
     const { job, attempt } = await server.running(forever());
     const counts =
       'i=0; while [ $i -lt 400 ]; do i=$((i+1)); echo line $i; sleep 0.01; done; exit 9';

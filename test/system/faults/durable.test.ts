@@ -1,6 +1,6 @@
 /**
- * The fsync precedes the 2xx. kill -9 proves nothing about a power cut, so this looks at the order of
- * system calls; the same look at a server that only pretends to sync must find it out.
+ * The fsync precedes the 2xx. kill -9 proves nothing about a power cut, so this looks at the order
+ * of system calls; the same look at a server that only pretends to sync must find it out.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,6 +16,8 @@ const EATMYDATA = [
   '/usr/lib/x86_64-linux-gnu/libeatmydata.so',
   '/usr/lib/aarch64-linux-gnu/libeatmydata.so',
 ].find((file) => existsSync(file));
+
+const each = (reply: Reply): Reply[] => Array.from({ length: SUBMITS }, () => reply);
 
 /** Sequential, so that each reply belongs to the request before it. */
 async function submitAll(server: TestServer): Promise<void> {
@@ -45,11 +47,11 @@ async function traced(env: Record<string, string>): Promise<Reply[]> {
 
 test('every 2xx of a submit follows a sync of the log it was written to', async () => {
   const replies = await traced({});
-  expect(replies).toEqual(Array(SUBMITS).fill({ written: true, synced: true }));
+  expect(replies).toEqual(each({ written: true, synced: true }));
 });
 
 test('control: where nothing is synced, the same look finds it out', async () => {
   if (!EATMYDATA) throw new Error('libeatmydata is not installed: make system-packages');
   const replies = await traced({ LD_PRELOAD: EATMYDATA });
-  expect(replies).toEqual(Array(SUBMITS).fill({ written: true, synced: false }));
+  expect(replies).toEqual(each({ written: true, synced: false }));
 });

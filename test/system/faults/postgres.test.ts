@@ -1,7 +1,7 @@
-/** The store on PostgreSQL: killed and restarted under load, and a controller that was deposed in its sleep. */
+/** The store on PostgreSQL: killed under load; a controller deposed in its sleep. */
 import pg from 'pg';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { compareWithAcknowledged, forever, waiting } from '../../support/jobs.ts';
 import { isAlive } from '../../support/processes.ts';
 import { startPostgres, type TestPostgres } from '../../support/postgres.ts';
@@ -60,58 +60,65 @@ test(
   60_000 + ROUNDS * 15_000,
 );
 
-test('deposed while asleep: it wakes, answers nobody, changes nothing, ends', async () => {
-  const url = await postgres.database();
-  const admin = new pg.Client({ connectionString: url });
-  await admin.connect();
-  const old = await onPostgres(url);
-  const first = await old.submit(waiting());
-  old.process().send('SIGSTOP');
-  await admin.query(
-    'SELECT pg_terminate_backend(pid) FROM pg_stat_activity ' +
-      'WHERE datname = current_database() AND pid <> pg_backend_pid()',
-  );
-  const successor = await until('the successor has the lock', () => onPostgres(url));
-  try {
-    expect((await successor.client.getJob(first)).state).toBe('PENDING');
-    const { epoch } = await successor.client.cluster();
-    const rows = await dump(admin);
+const END_SESSIONS =
+  'SELECT pg_terminate_backend(pid) FROM pg_stat_activity ' +
+  'WHERE datname = current_database() AND pid <> pg_backend_pid()';
 
-    // Sent while it sleeps, and answered, if at all, when it wakes.
-    const submits = [1, 2, 3].map((n) =>
-      post(old.url, old.token, `late-${n}`, JSON.stringify(waiting())),
-    );
-    await delay(200);
-    old.process().send('SIGCONT');
-    const answers = await Promise.all(submits);
-    expect(answers.filter((answer) => answer !== null && answer.status < 500)).toEqual([]);
-    expect((await old.process().ended).code).not.toBe(0);
-    expect(await dump(admin)).toEqual(rows);
-    expect((await successor.client.cluster()).epoch).toBe(epoch);
-    const next = await post(successor.url, successor.token, 'next', JSON.stringify(waiting()));
-    expect(next?.status).toBe(201);
-  } finally {
-    await admin.end();
-    await successor.close();
-    await old.close();
-  }
+/** Undefined: no answer. */
+const CALLS = {
+  submits: async (server: TestServer, n: number) =>
+    (await post(server.url, server.token, `late-${n}`, JSON.stringify(waiting())))?.status,
+  reads: async (server: TestServer) => {
+    const headers = { authorization: `Bearer ${server.token}` };
+    const reply = fetch(`${server.url}/v1/jobs`, { headers });
+    return reply.then(({ status }) => status).catch(() => undefined);
+  },
+};
+
+describe.each(['submits', 'reads'] as const)('a controller that was deposed', (kind) => {
+  test(`wakes up to ${kind}: it answers none, changes nothing, ends`, async () => {
+    const url = await postgres.database();
+    const admin = new pg.Client({ connectionString: url });
+    await admin.connect();
+    const old = await onPostgres(url);
+    const first = await old.submit(waiting());
+    old.process().send('SIGSTOP');
+    await admin.query(END_SESSIONS);
+    const successor = await until('the successor has the lock', () => onPostgres(url));
+    try {
+      const { epoch } = await successor.client.cluster();
+      const rows = await dump(admin);
+      // Sent while it sleeps, and answered, if at all, when it wakes.
+      const calls = [1, 2, 3, 4, 5].map((n) => CALLS[kind](old, n));
+      await delay(200);
+      old.process().send('SIGCONT');
+      const answers = await Promise.all(calls);
+      expect(answers.filter((status) => status !== undefined && status < 500)).toEqual([]);
+      expect((await old.process().ended).code).not.toBe(0);
+      expect(await dump(admin)).toEqual(rows);
+      expect((await successor.client.cluster()).epoch).toBe(epoch);
+      expect((await successor.client.getJob(first)).state).toBe('PENDING');
+      expect(await CALLS.submits(successor, 1)).toBe(201);
+    } finally {
+      await admin.end();
+      await successor.close();
+      await old.close();
+    }
+  });
 });
 
-test('deposed without a call: it ends by itself instead of telling old news', async () => {
+test('a controller that lost its session ends at once instead of telling old news', async () => {
   const url = await postgres.database();
   const admin = new pg.Client({ connectionString: url });
   await admin.connect();
-  const old = await onPostgres(url);
+  const server = await onPostgres(url);
   try {
-    await admin.query(
-      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity ' +
-        'WHERE datname = current_database() AND pid <> pg_backend_pid()',
-    );
-    await until('it has ended', () => old.process().end(), 5000);
-    expect(old.process().end()?.code).not.toBe(0);
+    await admin.query(END_SESSIONS);
+    await until('it has ended', () => server.process().end());
+    expect(server.process().end()?.code).not.toBe(0);
   } finally {
     await admin.end();
-    await old.close();
+    await server.close();
   }
 });
 

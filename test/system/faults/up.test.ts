@@ -1,4 +1,4 @@
-/** Ctrl-C on `drover up` while jobs run: says how long they wait, and a restart keeps that promise. */
+/** Ctrl-C on `drover up` while jobs run: says how long they wait, and a restart keeps it. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
