@@ -12,8 +12,9 @@ export type StoreSettings =
   | { kind: 'sqlite'; file: string; cacheBytes: number; checkpointPages: number }
   | { kind: 'postgres'; url: string };
 
-export function openStore(settings: StoreSettings): Store {
-  return settings.kind === 'sqlite' ? openSqlite(settings) : openPostgres(settings.url);
+/** `onLost`: this controller no longer holds the store, also when it has nothing to commit. */
+export function openStore(settings: StoreSettings, onLost: (error: Error) => void): Store {
+  return settings.kind === 'sqlite' ? openSqlite(settings) : openPostgres(settings.url, onLost);
 }
 
 export function openHistory(settings: StoreSettings): History {

@@ -15,5 +15,10 @@ serve(port, {
 /** Opened by the first call, so that what goes wrong is that call's answer. */
 function openStoreLater() {
   let opened: ReturnType<typeof openStore> | null = null;
-  return async () => (opened ??= openStore(options));
+  return async () => (opened ??= openStore(options, lost));
+}
+
+/** Ends this thread, and with it the process. */
+function lost(error: Error): never {
+  throw error;
 }

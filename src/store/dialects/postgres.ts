@@ -37,18 +37,19 @@ interface Statements {
   delete: string;
 }
 
-export function openPostgres(url: string): Store {
+export function openPostgres(url: string, onLost: (error: Error) => void): Store {
   const client = new pg.Client({
     connectionString: url,
     types,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
   });
-  // The next commit meets the broken connection and ends the process; without a listener this event
-  // would.
+  // The lock went with the connection: another controller may be at work, so that even a read
+  // answered here would be old news.
   let broken: Error | null = null;
   client.on('error', (error) => {
     broken = error;
+    onLost(error);
   });
   const statements = new Map(TABLE_NAMES.map((name) => [name, statementsOf(name)]));
   const lead = async (nowMs: number, newClusterId: string): Promise<ControllerRow> => {
