@@ -111,7 +111,7 @@ export function createController(options: ControllerOptions): Controller {
       lastContact: (worker) => sessions.lastContactBootMs(worker),
     }),
   );
-  loop('deadlines', settings.loops.deadlinesMs, createDeadlineStep(state, mutate, clock));
+  loop('deadlines', settings.loops.deadlinesMs, createDeadlineStep(state, mutate, clock, reasons));
   scheduleLoop.hint();
   // Wakes noted during the rebuild are for calls that cannot be parked yet.
   state.wake.clear();
