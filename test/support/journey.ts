@@ -25,6 +25,7 @@ export interface Ended {
   /** The same, byte for byte. */
   bytes: Buffer;
   stderr: string;
+  errorBytes: Buffer;
 }
 
 export interface Typed {
@@ -54,8 +55,8 @@ export function type(program: string, args: string[], options: TypeOptions = {})
   const ended = new Promise<Ended>((resolve, reject) => {
     child.on('error', reject);
     child.on('close', (code, signal) => {
-      const bytes = Buffer.concat(out);
-      resolve({ code, signal, stdout: bytes.toString(), bytes, stderr: stderr() });
+      const [bytes, errorBytes] = [Buffer.concat(out), Buffer.concat(err)];
+      resolve({ code, signal, stdout: stdout(), bytes, stderr: stderr(), errorBytes });
     });
   });
   return { child, stdout, stderr, ended };
@@ -246,6 +247,7 @@ function inTerminal(
       resolve({
         ...{ code: exitCode, signal: null, stdout: output, stderr: '' },
         bytes: Buffer.from(output),
+        errorBytes: Buffer.alloc(0),
       }),
     ),
   );
