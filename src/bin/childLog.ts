@@ -109,7 +109,8 @@ function describe({ level, pid, part, msg, code, try: hint, ...rest }: Entry): s
 }
 
 function textOf(value: unknown): string {
-  if (typeof value === 'string') return value;
+  // Only what it is: where it was thrown is in the file.
+  if (typeof value === 'string') return value.split('\n', 1)[0] ?? '';
   if (value instanceof Object && 'message' in value) return textOf(value.message);
   return value === null || value === undefined ? '' : JSON.stringify(value);
 }

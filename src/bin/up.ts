@@ -2,6 +2,7 @@
  * drover up: a server and a local agent as two processes, started again when one of them dies. Jobs belong
  * to neither: they go on while this one is stopped, for as long as their lease lasts.
  */
+import { parseResources } from '../agent/devices/parse.ts';
 import type { Settings } from '../model/settings.ts';
 import { openChildLog, type ChildLog } from './childLog.ts';
 import { keepChild, type Child } from './children.ts';
@@ -13,6 +14,8 @@ const ASK_LIMIT_MS = 2000;
 
 export async function runUp({ settings, flags }: RoleArguments): Promise<number> {
   const stopped = signalled();
+  // Here and not only in the agent, which would end and be started again without end.
+  if (settings.agent.resources) parseResources(settings.agent.resources);
   prepareDataFolder(settings.data.dir);
   const log = openChildLog(settings.data.dir, (text) => process.stderr.write(`${text}\n`));
   const children: Child[] = [];
