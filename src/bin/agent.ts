@@ -151,5 +151,8 @@ function rememberUrl(dataDir: string, url: string): void {
 }
 
 function joinToken(positionals: string[]): string | null {
-  return positionals[0] ?? process.env['DROVER_JOIN_TOKEN'] ?? null;
+  const [given] = positionals;
+  // Arguments can be read by every user of this machine; the title takes their place.
+  if (given !== undefined) process.title = 'drover agent';
+  return given ?? process.env['DROVER_JOIN_TOKEN'] ?? null;
 }
