@@ -1,7 +1,7 @@
 /**
- * DIR/drover.log: what the children of `drover up` write about themselves, one JSON line each. Warnings
- * and errors are told on the terminal too, in a person's words. The children write to the file themselves,
- * so that nothing they say waits for this process or is lost with it.
+ * DIR/drover.log: what the children of `drover up` write about themselves, one JSON line each.
+ * Warnings and errors are told on the terminal too, in a person's words. The children write to the
+ * file themselves, so that nothing they say waits for this process or is lost with it.
  */
 import { closeSync, copyFileSync, fstatSync, ftruncateSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,9 +10,9 @@ import { createLineReader } from './lines.ts';
 /** How soon a warning is seen on the terminal. */
 const LOOK_MS = 200;
 const READ_BYTES = 64 * 1024;
-/** At this size the file is moved aside as drover.log.1, replacing an older one: two of it are kept. */
+/** At this size the file is moved aside as drover.log.1, in place of an older one. */
 const FILE_LIMIT_BYTES = 64 * 1024 * 1024;
-/** The same words of the same part are told on the terminal once in this time; the file has them all. */
+/** The same words of the same part are told once in this time; the file has them all. */
 const REPEAT_MS = 30_000;
 const WARN = 40;
 const ERROR = 50;
@@ -21,7 +21,7 @@ export interface ChildLog {
   path: string;
   /** For a child's stdout and stderr. */
   fd: number;
-  /** Lines of this process are told. The file may be shared with a `drover up` that should not be. */
+  /** Lines of this process are told; another `drover up` may write to the same file. */
   follow(pid: number): void;
   /** Tells what was written until now. */
   catchUp(): void;

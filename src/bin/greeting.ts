@@ -32,7 +32,7 @@ Ctrl-C stops it.
 `;
 }
 
-/** What another terminal must be told to find this server; nothing where the defaults lead to it. */
+/** What another terminal must be told to find this server; nothing where the defaults do. */
 function variables(url: string, dir: string): string {
   const home = process.env['HOME'] || homedir();
   const config = process.env['XDG_CONFIG_HOME'] || join(home, '.config');

@@ -26,7 +26,7 @@ export function callerOptions({ grpc }: Settings): CallerOptions {
   const { insecure, apiSecret, certFile, keyFile, caFile } = grpc;
   if (!apiSecret) {
     throw new DroverError('INVALID_ARGUMENT', 'a gateway needs the secret its controller knows', {
-      hint: 'give both the same DROVER_GRPC_API_SECRET, or grpc.apiSecretFile in their configuration',
+      hint: 'give both the same DROVER_GRPC_API_SECRET, or the same file by grpc.apiSecretFile',
     });
   }
   const tls: CallerOptions['tls'] = {};

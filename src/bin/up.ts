@@ -1,6 +1,6 @@
 /**
- * drover up: a server and a local agent as two processes, started again when one of them dies. Jobs belong
- * to neither: they go on while this one is stopped, for as long as their lease lasts.
+ * drover up: a server and a local agent as two processes, started again when one of them dies.
+ * Jobs belong to neither: they go on while this one is stopped, for as long as their lease lasts.
  */
 import { parseResources } from '../agent/devices/parse.ts';
 import type { Settings } from '../model/settings.ts';

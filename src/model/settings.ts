@@ -220,9 +220,7 @@ function checkGrpc(
   if (secret && secret.length < SHORTEST_SECRET) {
     fail('grpc.apiSecret', `is shorter than ${SHORTEST_SECRET} characters`);
   }
-  if ((certFile === '') !== (keyFile === '')) {
-    fail('grpc.certFile', 'a certificate needs its key: give grpc.certFile and grpc.keyFile');
-  }
+  if (!certFile !== !keyFile) fail('grpc.certFile', 'needs grpc.keyFile, and the other way round');
 }
 
 /** The file is optional; one that was named and is absent is worth a word. */
@@ -250,7 +248,7 @@ function findFile(
 /** A password in a config file ends up in a repository. */
 function refuseSecret(setting: string, value: unknown): string | undefined {
   if (setting === 'grpc.apiSecret' && value !== '') {
-    return 'is a secret; give it as DROVER_GRPC_API_SECRET or in a file named by grpc.apiSecretFile';
+    return 'is a secret; give it as DROVER_GRPC_API_SECRET or name a file by grpc.apiSecretFile';
   }
   if (setting !== 'store.url' || typeof value !== 'string') return undefined;
   if (!/^[a-z]+:\/\/[^/@]*:[^/@]+@/.test(value) && !/[?&]password=/.test(value)) return undefined;
@@ -286,10 +284,9 @@ function apiSecret({ grpc: listener }: Settings, readFile: SettingsSources['read
   if (!listener.apiSecretFile) return listener.apiSecret;
   const secret = secretFrom('grpc.apiSecretFile', listener.apiSecretFile, readFile);
   if (secret.length >= SHORTEST_SECRET) return secret;
-  const detail = `grpc.apiSecretFile names ${listener.apiSecretFile}, which holds too short a secret`;
-  throw new DroverError('INVALID_ARGUMENT', detail, {
-    hint: `Write one of at least ${SHORTEST_SECRET} characters: openssl rand -hex 32`,
-  });
+  const detail = `grpc.apiSecretFile (${listener.apiSecretFile}) holds too short a secret`;
+  const hint = `Write one of at least ${SHORTEST_SECRET} characters: openssl rand -hex 32`;
+  throw new DroverError('INVALID_ARGUMENT', detail, { hint });
 }
 
 function secretFrom(setting: string, path: string, readFile: SettingsSources['readFile']): string {

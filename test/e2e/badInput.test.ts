@@ -1,16 +1,11 @@
-/** What is wrong with a request: a problem with a code and what to try, never a 500, nothing half done. */
+/** What is wrong with a submission: a code and what to try, never a 500, nothing half done. */
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  startJourney,
-  until,
-  type Answer,
-  type CallOptions,
-  type Journey,
-} from '../support/journey.ts';
+import { startJourney, until, type CallOptions, type Journey } from '../support/journey.ts';
+import { countJobs, expectProblem, unexpectedErrors } from '../support/problems.ts';
 
 let journey: Journey;
 beforeAll(async () => {
@@ -29,34 +24,10 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  // Whatever was sent, the server never met an error it did not expect.
-  const unexpected = journey
-    .log()
-    .split('\n')
-    .filter((line) => /"level":[56]0/.test(line));
+  const unexpected = unexpectedErrors(journey);
   await journey.close();
   expect(unexpected).toEqual([]);
 });
-
-async function countJobs(): Promise<number> {
-  let count = 0;
-  for (let cursor: string | undefined; ;) {
-    const page = await journey.client.listJobs({ limit: 500, cursor });
-    count += page.items.length;
-    if (page.nextCursor === null) return count;
-    cursor = page.nextCursor;
-  }
-}
-
-/** A refusal that a person can do something with. */
-function expectProblem(answer: Answer, status: number, code: string): void {
-  expect([answer.status, answer.body['code']]).toEqual([status, code]);
-  expect(answer.headers.get('content-type')).toContain('application/problem+json');
-  const { title, detail, requestId, hint } = answer.body;
-  for (const text of [title, detail, requestId, hint]) expect(text).toEqual(expect.any(String));
-  expect(detail).not.toBe('');
-  expect(answer.text).not.toMatch(/ {4}at |\.ts:\d|node:internal|SQLITE|SELECT /);
-}
 
 const ok = { command: ['true'] };
 const many = (count: number, length: number): Record<string, string> =>
@@ -144,13 +115,13 @@ describe('submissions', () => {
     ],
   ];
   test.for(cases)('%s', async ([, body, status, code, detail]) => {
-    const before = await countJobs();
+    const before = await countJobs(journey);
     const answer = await journey.api('POST /v1/jobs', body);
     expectProblem(answer, status, code);
     expect(answer.body['detail']).toMatch(detail);
     const batch = await journey.api('POST /v1/jobs/batch', { jobs: [ok, body] });
     expectProblem(batch, status, code);
-    expect(await countJobs()).toBe(before);
+    expect(await countJobs(journey)).toBe(before);
   });
 
   test('the nearest name is offered', async () => {
@@ -195,14 +166,14 @@ describe('submissions', () => {
     ['an empty key', { raw: '{"command":["true"]}', headers: { 'idempotency-key': '' } }, 400, ''],
     ['deeply nested', { raw: `${'['.repeat(50_000)}${']'.repeat(50_000)}` }, 400, ''],
   ] as [string, CallOptions, number, string][])('%s', async ([, options, status, code]) => {
-    const before = await countJobs();
+    const before = await countJobs(journey);
     const answer = await journey.api('POST /v1/jobs', undefined, options);
     expectProblem(answer, status, code || answer.body['code']);
-    expect(await countJobs()).toBe(before);
+    expect(await countJobs(journey)).toBe(before);
   });
 
   test('a body that ends early, and one that is not HTTP', async () => {
-    const before = await countJobs();
+    const before = await countJobs(journey);
     const cut = await overSocket(
       `POST /v1/jobs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${journey.token}\r\n` +
         'content-type: application/json\r\ncontent-length: 1000\r\n\r\n{"command":["true"]}',
@@ -212,7 +183,7 @@ describe('submissions', () => {
     const nonsense = await overSocket('what is this\r\n\r\n', false);
     expect(nonsense).toContain('HTTP/1.1 400');
     expect(nonsense).toContain('application/problem+json');
-    expect(await countJobs()).toBe(before);
+    expect(await countJobs(journey)).toBe(before);
   });
 });
 
@@ -228,156 +199,6 @@ function overSocket(text: string, leave: boolean): Promise<string> {
     else setTimeout(() => socket.end(), 1000);
   });
 }
-
-describe('names with every kind of character', () => {
-  const names = [
-    `it's "quoted" \`so\` $HOME; rm -rf / & | > < * ? \\`,
-    'two\nlines\r\n\tand a tab',
-    'größe 大きい 🐑👩‍👩‍👧‍👦 e\u0301',
-    '\u202eright to left\u202c مرحبا שלום',
-    '\u0001\u001b[31mred\u001b[0m\u0007\u007f\u0085\u200b\ufeff',
-    "'; DROP TABLE jobs; --",
-    '../../etc/passwd %00 %2e%2e <script>alert(1)</script>',
-    '{{7*7}} ${7*7} %s %d %n',
-    'x'.repeat(200),
-    '🐑'.repeat(100),
-    ' ',
-    '__proto__',
-    '\ufffe\uffff',
-  ];
-  test.for(names)('%j', async (name) => {
-    const env = { TEXT: name };
-    const spec = {
-      name,
-      command: ['printf', '%s', name],
-      env,
-      labels: { note: name.slice(0, 200) },
-    };
-    const submitted = await journey.api('POST /v1/jobs', spec);
-    expect(submitted.status).toBe(201);
-    const id = submitted.body['data'].id as string;
-    const job = await journey.ended(id);
-    expect([job.name, job.spec?.env, job.spec?.labels]).toEqual([name, env, spec.labels]);
-    expect(job).toMatchObject({ state: 'SUCCEEDED' });
-    const found = await journey.client.listJobs({ name });
-    expect(found.items.map((one) => one.id)).toContain(id);
-    let output = '';
-    for await (const record of journey.client.followLogs(id)) output += record.text ?? '';
-    expect(output).toBe(name);
-  });
-
-  test('in a table they cannot move the cursor or hide a line', async () => {
-    const { stdout } = await journey.drover('jobs', '--all');
-    // oxlint-disable-next-line no-control-regex
-    expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/);
-    expect(stdout.trim().split('\n')).toHaveLength((await countJobs()) + 1);
-  });
-});
-
-describe('ids and addresses', () => {
-  const ids = [
-    'nope',
-    'j',
-    '0',
-    '-1',
-    'j1.0',
-    "' OR 1=1 --",
-    '../../../etc/passwd',
-    '..',
-    '.',
-    '%00',
-    '%',
-    '%ff',
-    'null',
-    'undefined',
-    '__proto__',
-    'constructor',
-    'j'.repeat(101),
-    'j'.repeat(20_000),
-    '🐑',
-    '\u202e',
-    'a/b',
-    '*',
-  ];
-  const routes = [
-    'GET /v1/jobs/ID',
-    'GET /v1/jobs/ID/wait?waitMs=0',
-    'GET /v1/jobs/ID/tasks',
-    'GET /v1/jobs/ID/attempts',
-    'GET /v1/jobs/ID/events',
-    'GET /v1/jobs/ID/logs',
-    'GET /v1/jobs/ID/logs?follow=true',
-    'POST /v1/jobs/ID/cancel',
-    'DELETE /v1/jobs/ID',
-    'POST /v1/workers/ID/drain',
-    'POST /v1/workers/ID/undrain',
-    'DELETE /v1/tokens/ID',
-    'GET /v1/tasks/ID/exec',
-  ];
-  test.for(routes)('%s', async (route) => {
-    for (const id of ids) {
-      for (const written of new Set([encodeURIComponent(id), /^[!-~]+$/.test(id) ? id : ''])) {
-        if (written === '') continue;
-        const answer = await journey.api(route.replace('ID', written));
-        const allowed = [400, 404, 405, 414, 426, 431];
-        expect([
-          route,
-          written.slice(0, 40),
-          allowed.includes(answer.status),
-          answer.status,
-        ]).toEqual([route, written.slice(0, 40), true, answer.status]);
-        expect(answer.body['code']).toEqual(expect.any(String));
-      }
-    }
-  });
-
-  test.for([
-    ['a cursor of nobody', 'GET /v1/jobs?cursor=nonsense', 400],
-    ['a cursor of another list', 'GET /v1/jobs?cursor=W10', 400],
-    ['a cursor too long', `GET /v1/jobs?cursor=${'x'.repeat(300)}`, 400],
-    ['workers', 'GET /v1/workers?cursor=%00%ff', 400],
-    ['tokens', 'GET /v1/tokens?cursor=e30', 400],
-    ['the queue', 'GET /v1/queue?cursor=bm9wZQ', 400],
-    ['no entries', 'GET /v1/jobs?limit=0', 400],
-    ['too many', 'GET /v1/jobs?limit=501', 400],
-    ['minus', 'GET /v1/jobs?limit=-1', 400],
-    ['no number', 'GET /v1/jobs?limit=ten', 400],
-    ['no such state', 'GET /v1/jobs?state=WAITING', 400],
-    ['an unknown filter', 'GET /v1/jobs?stat=RUNNING', 400],
-    ['the same filter twice', 'GET /v1/jobs?state=RUNNING&state=FAILED', 400],
-    ['no such address', 'GET /v1/nothing', 404],
-    ['another method', 'PUT /v1/jobs', 405],
-    ['a bad escape', 'GET /v1/%zz', 400],
-  ] as const)('%s', async ([, request, status]) => {
-    const answer = await journey.api(request);
-    expect(answer.status).toBe(status);
-    expectProblem(answer, status, answer.body['code']);
-  });
-
-  test.for([
-    ['none', ''],
-    ['another', 'drv_0'],
-    ['no ASCII', 'ü'],
-    ['very long', 'x'.repeat(8000)],
-  ])('a token: %s', async ([, token]) => {
-    const headers: Record<string, string> = {};
-    if (token !== '') headers['authorization'] = `Bearer ${token}`;
-    const answer = await journey.api('GET /v1/jobs', undefined, { token: '', headers });
-    expectProblem(answer, 401, 'UNAUTHENTICATED');
-    expect(answer.headers.get('www-authenticate')).toContain('Bearer');
-  });
-
-  test('a task of a job that has fewer, and logs of it', async () => {
-    const id = await journey.submit({ command: ['true'] });
-    await journey.ended(id);
-    for (const request of [`GET /v1/jobs/${id}/logs?task=9`, `GET /v1/jobs/${id}/logs?task=-1`]) {
-      const { status } = await journey.api(request);
-      expect([200, 400, 404]).toContain(status);
-    }
-    const { code, stderr } = await journey.drover('logs', `${id}.9`);
-    expect([code, stderr.includes('Error')]).toEqual([code, false]);
-  });
-});
 
 describe('the command line says the same', () => {
   const cases: [string[], number, RegExp][] = [
@@ -419,7 +240,7 @@ describe('the command line says the same', () => {
   });
 });
 
-test('garbage in a log is followed byte for byte, and the server is as well as before', async () => {
+test('garbage in a log is followed byte for byte, and all is well after', async () => {
   const program =
     'import os\nfor i in range(50): os.write(1, os.urandom(3000) + b"\\0\\r\\n\\x1b[2J")';
   const typed = journey.start([

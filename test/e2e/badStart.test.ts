@@ -1,10 +1,11 @@
-/** What keeps `drover up` from starting: a port, a folder, a file, a setting; each with what to try. */
+/** What keeps `drover up` from starting: a port, a folder, a file, a setting. */
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { DROVER, ROOT, startJourney, sweep, type, until, type Ended } from '../support/journey.ts';
+import { DROVER, ROOT, startJourney, type, until, type Ended } from '../support/journey.ts';
+import { sweep } from '../support/leftovers.ts';
 
 let home: string;
 beforeAll(() => {
@@ -67,11 +68,11 @@ test('a data folder that may not be written, and one that is a file', async () =
   const file = path.join(home, 'file');
   writeFileSync(file, '');
   const asNobody = process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--clear-groups'] : [];
-  const [program = DROVER, ...words] = [...asNobody, DROVER, 'up', '--port', '0'];
+  const words = [...asNobody, DROVER, 'up', '--port', '0'];
   // Node writes nothing into the checkout either, as another user.
   const env = { HOME: locked, ...SETTINGS, NODE_COMPILE_CACHE: '/nonexistent' };
   const [denied, notFolder] = await Promise.all([
-    type(program, words, { env }).ended,
+    type(words[0]!, words.slice(1), { env }).ended,
     up(['--data', file]),
   ]);
   expectRefusal(denied, 1, /error UNAVAILABLE: cannot write to the data folder .*locked\/\.drover/);

@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ROOT, startJourney, sweep, type, type Journey } from '../support/journey.ts';
+import { ROOT, startJourney, type, type Journey } from '../support/journey.ts';
+import { sweep } from '../support/leftovers.ts';
 
 interface Step {
   line: number;

@@ -1,12 +1,11 @@
-/** The roles apart: a controller and a gateway in two processes, joined by gRPC; agents know the gateway. */
-import { execFile } from 'node:child_process';
+/** The roles apart: controller and gateway as two processes, joined by gRPC. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createClient, type DroverClient } from '../../src/protocol/client.ts';
-import { DROVER, ROOT, call, sweep, type, until, type Typed } from '../support/journey.ts';
+import { DROVER, ROOT, call, type, until, type Typed } from '../support/journey.ts';
+import { sweep } from '../support/leftovers.ts';
 
 const SECRET = 'a-secret-of-both-that-is-long-enough';
 let home: string;
@@ -131,14 +130,12 @@ describe('through a gateway of its own', () => {
   });
 
   test('gRPC health, asked by a foreign client', async () => {
-    const { stdout } = await promisify(execFile)(
-      path.join(ROOT, 'node_modules/.bin/buf'),
-      [
-        ...['curl', '--schema', 'proto', '--protocol', 'grpc', '--http2-prior-knowledge'],
-        ...['--data', '{}', `${grpcUrl.replace('grpc', 'http')}/grpc.health.v1.Health/Check`],
-      ],
-      { cwd: ROOT },
-    );
+    const how = ['--schema', 'proto', '--protocol', 'grpc', '--http2-prior-knowledge'];
+    const health = `${grpcUrl.replace('grpc', 'http')}/grpc.health.v1.Health/Check`;
+    const buf = path.join(ROOT, 'node_modules/.bin/buf');
+    const { stdout } = await type(buf, ['curl', ...how, '--data', '{}', health], {
+      env: { HOME: home },
+    }).ended;
     expect(JSON.parse(stdout)).toEqual({ status: 'SERVING' });
   });
 });

@@ -38,7 +38,7 @@ describe('exit codes', () => {
 
   test('cancelled by somebody else', async () => {
     const following = journey.start(['run', '--', 'sh', '-c', 'echo begun; sleep 60']);
-    await expect.poll(following.stdout, { timeout: 20_000 }).toBe('begun\n');
+    await expect.poll(() => following.stdout(), { timeout: 20_000 }).toBe('begun\n');
     const { items } = await journey.client.listJobs({ state: 'RUNNING' });
     expect(await journey.drover('cancel', items[0]!.id)).toMatchObject({ code: 0 });
     const { code, stderr } = await following.ended;

@@ -1,4 +1,4 @@
-/** Metrics that Prometheus takes, health that means it, and the page a restart leaves in between. */
+/** Metrics that Prometheus takes, and health that means it. */
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -50,7 +50,7 @@ test('alive and ready, with the loops', async () => {
   expect(names).toEqual(['schedule', 'leases', 'deadlines']);
 });
 
-test('a store that cannot be written: nothing is accepted, not ready; then all is well', async () => {
+test('a store that cannot be written: nothing accepted, not ready; then well again', async () => {
   const before = await journey.client.listJobs({ limit: 500 });
   const other = new DatabaseSync(path.join(journey.dir, 'drover.db'));
   other.exec('BEGIN IMMEDIATE');

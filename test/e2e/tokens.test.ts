@@ -2,7 +2,8 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { DROVER, processesOf, startJourney, type, until } from '../support/journey.ts';
+import { DROVER, startJourney, type, until } from '../support/journey.ts';
+import { processesOf } from '../support/leftovers.ts';
 import type { Journey, Typed } from '../support/journey.ts';
 
 let journey: Journey;
@@ -134,13 +135,13 @@ describe('secrets', () => {
   });
 
   test('are in no file but those made for them, which only their owner reads', () => {
-    const allowed = ['connection.json', 'worker.json', 'context.json'];
+    const allowed = new Set(['connection.json', 'worker.json', 'context.json']);
     let files = 0;
     for (const file of filesBelow(journey.home)) {
       const bytes = readFileSync(file);
       files++;
       if (!secrets.some((secret) => bytes.includes(secret))) continue;
-      expect([allowed.includes(path.basename(file)), file]).toEqual([true, file]);
+      expect([allowed.has(path.basename(file)), file]).toEqual([true, file]);
       expect([statSync(file).mode & 0o077, file]).toEqual([0, file]);
     }
     expect(files).toBeGreaterThan(5);

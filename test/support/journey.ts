@@ -1,15 +1,16 @@
 /**
- * A person's session with the real processes: `drover up` in a home of its own, commands typed at it, calls
- * over HTTP. Nothing of it outlives `close`.
+ * A person's session with the real processes: `drover up` in a home of its own, commands typed at
+ * it, calls over HTTP. Nothing of it outlives `close`.
  */
 import { spawn as spawnTerminal } from '@lydell/node-pty';
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createClient, type DroverClient } from '../../src/protocol/client.ts';
 import type { AttemptView, JobView, SubmittedSpec } from '../../src/protocol/jobs.ts';
+import { sweep } from './leftovers.ts';
 
 export const ROOT = path.resolve(import.meta.dirname, '../..');
 export const DROVER = path.join(ROOT, 'drover');
@@ -89,6 +90,8 @@ export interface Answer {
   status: number;
   headers: Headers;
   text: string;
+  /** Parsed where it is JSON. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of every shape
   body: Record<string, any>;
 }
 
@@ -175,7 +178,12 @@ export async function startJourney(options: JourneyOptions = {}): Promise<Journe
   const start = (args: string[], typed: TypeOptions = {}): Typed =>
     type(DROVER, args, { ...typed, env: { HOME: home, ...typed.env } });
   const journey: Journey = {
-    ...{ home, dir, client, up, env, start },
+    home,
+    dir,
+    client,
+    up,
+    env,
+    start,
     ...connection,
     log: () => readFileSync(path.join(dir, 'drover.log'), 'utf8'),
     drover: (...args) => start(args).ended,
@@ -245,7 +253,10 @@ function inTerminal(
   return new Promise((resolve) =>
     terminal.onExit(({ exitCode }) =>
       resolve({
-        ...{ code: exitCode, signal: null, stdout: output, stderr: '' },
+        code: exitCode,
+        signal: null,
+        stdout: output,
+        stderr: '',
         bytes: Buffer.from(output),
         errorBytes: Buffer.alloc(0),
       }),
@@ -263,38 +274,4 @@ async function cancelAll(client: DroverClient): Promise<void> {
     const { items } = await client.listWorkers({});
     return items.every(({ attempts, state }) => attempts === 0 || state !== 'ONLINE');
   }).catch((error: unknown) => console.error(String(error)));
-}
-
-/** Ends processes that name this folder, which is this test's alone. */
-export function sweep(folder: string): void {
-  for (const { pid } of processesOf(folder)) {
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch {
-      // Gone meanwhile.
-    }
-  }
-}
-
-export interface Seen {
-  pid: number;
-  command: string;
-  environment: string;
-}
-
-/** Processes with the folder in their command line or environment. */
-export function processesOf(folder: string): Seen[] {
-  const found: Seen[] = [];
-  for (const name of readdirSync('/proc')) {
-    const pid = Number(name);
-    if (!Number.isInteger(pid) || pid === process.pid) continue;
-    try {
-      const command = readFileSync(`/proc/${pid}/cmdline`, 'latin1').replaceAll('\0', ' ');
-      const environment = readFileSync(`/proc/${pid}/environ`, 'latin1');
-      if (`${command} ${environment}`.includes(folder)) found.push({ pid, command, environment });
-    } catch {
-      // Gone meanwhile, or another user's.
-    }
-  }
-  return found;
 }
