@@ -1,12 +1,11 @@
 /** The roles: processes that stay. Everything else is a command. */
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { readFileSync } from 'node:fs';
-import { reportError } from '../cli/errors.ts';
-import { systemIo } from '../cli/io.ts';
 import { DroverError } from '../lib/errors.ts';
 import { loadSettings, type Settings } from '../model/settings.ts';
 import { runAgent } from './agent.ts';
 import { runController } from './controller.ts';
+import { tellFailure } from './failure.ts';
 import { runGateway } from './gateway.ts';
 import { runUp } from './up.ts';
 
@@ -80,10 +79,12 @@ export async function runRole(name: keyof typeof ROLES, args: string[]): Promise
       argvOverrides: overrides(role, parsed.flags),
       readFile: (path) => readFileSync(path, 'utf8'),
     });
-    for (const warning of warnings) process.stderr.write(`warning: ${warning}\n`);
+    // Under `drover up` these were told already.
+    const told = process.send ? [] : warnings;
+    for (const warning of told) process.stderr.write(`warning: ${warning}\n`);
     return await role.run({ settings, ...parsed });
   } catch (error) {
-    await reportError(systemIo(), error, { command: name, json: false });
+    await tellFailure(name, error);
     return error instanceof DroverError && error.code === 'INVALID_ARGUMENT' ? 2 : 1;
   }
 }

@@ -8,6 +8,8 @@ export function createDeadlineStep(
   state: State,
   mutate: Mutate,
   clock: Clock,
+  /** Why each class waits, as the scheduler said last. */
+  reasons: ReadonlyMap<string, string>,
 ): () => Promise<void> {
   /**
    * By attempt uid or job id, on the boot clock. The wall clock may step, so it is asked only once:
@@ -55,7 +57,8 @@ export function createDeadlineStep(
     const limitMs = live.job.spec.startWithinMs;
     if (!isOver(live.job.id, live.job.createdAtMs, limitMs)) return;
     if (!live.tasks.some((task) => task.state === 'PENDING' && task.attempts === 0)) return;
-    const reason = `not started within ${limitMs / 1000} s`;
+    const why = reasons.get(live.classKey);
+    const reason = `not started within ${limitMs / 1000} s${why ? `: ${why}` : ''}`;
     mutate({ kind: 'give-up', job: live.job.id, reason });
   }
 

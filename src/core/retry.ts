@@ -50,7 +50,9 @@ export function decideRetry(ending: Ending, budgets: Budgets): Decision {
   }
   const used = budgets.failures + 1;
   if (used > budgets.retries) {
-    const reason = budgets.retries > 0 ? `${what}; all ${budgets.retries} retries are used` : what;
+    const spent =
+      budgets.retries === 1 ? 'its retry is used' : `all ${budgets.retries} retries are used`;
+    const reason = budgets.retries > 0 ? `${what}; ${spent}` : what;
     return { kind: 'fail', charge: 'failure', reason };
   }
   const reason = `${what}; retry ${used} of ${budgets.retries}`;

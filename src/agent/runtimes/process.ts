@@ -159,10 +159,7 @@ class Processes implements ProcessRuntime {
     if (!order) return undefined;
     const { env, workdir: cwd } = this.#task(attempt, order);
     if (attempt.cgroups.length === 0) return { cwd, env };
-    const joinCgroup = (pid: number): void => {
-      for (const path of attempt.cgroups) writeFileSync(join(path, 'cgroup.procs'), String(pid));
-    };
-    return { cwd, env, joinCgroup };
+    return { cwd, env, joinCgroup: (pid) => joinCgroups(attempt.cgroups, pid) };
   }
 
   /** Attempts go on; the watchdog stays as long as one does. */
@@ -296,5 +293,14 @@ class Processes implements ProcessRuntime {
 
   #directory(uid: string): string {
     return files.attemptDirectory(this.#machine.folder, uid);
+  }
+}
+
+function joinCgroups(paths: readonly string[], pid: number): void {
+  try {
+    for (const path of paths) writeFileSync(join(path, 'cgroup.procs'), String(pid));
+  } catch (error) {
+    // A short command may be over before it could be moved; its output and code still count.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }

@@ -46,7 +46,7 @@ export function openSqlite(options: SqliteOptions): Store {
   checkSqliteVersion();
   const lock = takeLock(`${options.file}.lock`);
   const db = openFile(options.file, false);
-  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 0');
+  setJournal(db, options.file);
   db.exec(`PRAGMA cache_size = -${Math.ceil(options.cacheBytes / 1024)}`);
   db.exec(`PRAGMA wal_autocheckpoint = ${options.checkpointPages}`);
   let statements: Map<TableName, Prepared> | null = null;
@@ -105,6 +105,18 @@ function openFile(file: string, readOnly: boolean): DatabaseSync {
   } catch (cause) {
     throw new DroverError('UNAVAILABLE', `cannot open the database ${file}: ${text(cause)}`, {
       hint: 'check that the data folder exists, is writable and that the disk has room',
+      cause,
+    });
+  }
+}
+
+/** The first to read the file, so the first to see that it is something else. */
+function setJournal(db: DatabaseSync, file: string): void {
+  try {
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 0');
+  } catch (cause) {
+    throw new DroverError('UNAVAILABLE', `cannot use the database ${file}: ${text(cause)}`, {
+      hint: 'give another data folder with --data, or put a backup of it in its place',
       cause,
     });
   }
