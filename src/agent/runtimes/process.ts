@@ -1,12 +1,12 @@
 /** The process runtime: attempts as plain processes of this machine, which outlive the agent. */
-import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { systemRandom } from '../../lib/random.ts';
 import type { AttemptOrder, StopOrder } from '../../protocol/agent.ts';
 import { bootId as readBootId } from '../devices/machine.ts';
 import { advance, end, newAttempt, writeStop, type Attempt, type Machine } from './advance.ts';
-import { detectCgroups, type LimitKind } from './cgroups.ts';
+import { detectCgroups, joinCgroups, type LimitKind } from './cgroups.ts';
 import { claimFolder, findTool } from './claim.ts';
 import type { LocalAttempt } from './contract.ts';
 import * as files from './folder.ts';
@@ -293,14 +293,5 @@ class Processes implements ProcessRuntime {
 
   #directory(uid: string): string {
     return files.attemptDirectory(this.#machine.folder, uid);
-  }
-}
-
-function joinCgroups(paths: readonly string[], pid: number): void {
-  try {
-    for (const path of paths) writeFileSync(join(path, 'cgroup.procs'), String(pid));
-  } catch (error) {
-    // A short command may be over before it could be moved; its output and code still count.
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }
