@@ -54,7 +54,7 @@ bench-jobs: setup $(BENCH_INSTALLED) ## Measure jobs beside BullMQ, graphile-wor
 	node bench/jobs/main.ts $(ARGS)
 
 system-packages: ## Install what tests need from Debian or Ubuntu (as root; else says what)
-	@tools/system-packages.sh strace eatmydata faketime prometheus python3
+	@tools/system-packages.sh strace eatmydata faketime prometheus python3 curl
 
 lock: $(NODE) ## Update package-lock.json after a change of package.json
 	NODE_USE_SYSTEM_CA=1 npm install --package-lock-only --ignore-scripts --no-audit --no-fund

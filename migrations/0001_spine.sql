@@ -44,23 +44,24 @@ CREATE INDEX jobs_troubled ON jobs (tenant, end_state, id)
   WHERE end_state IN ('FAILED', 'CANCELLED', 'UNSCHEDULABLE');
 CREATE INDEX jobs_keyed ON jobs (created_at_ms) WHERE idempotency_key IS NOT NULL;
 
+-- A task of which nothing is known but its job's spec has no row yet.
 CREATE TABLE tasks (
   job text NOT NULL,
   task_index bigint NOT NULL,
   cluster text NOT NULL,
   tenant text NOT NULL,
   created_at_ms bigint NOT NULL,
-  state text NOT NULL DEFAULT 'PENDING',
-  attempts bigint NOT NULL DEFAULT 0,
-  failures bigint NOT NULL DEFAULT 0,
-  interruptions bigint NOT NULL DEFAULT 0,
-  round_done bigint NOT NULL DEFAULT 0,
-  reason text NOT NULL DEFAULT '',
+  state text NOT NULL,
+  attempts bigint NOT NULL,
+  failures bigint NOT NULL,
+  interruptions bigint NOT NULL,
+  round_done bigint NOT NULL,
+  reason text NOT NULL,
   exit_code bigint,
-  not_before_ms bigint NOT NULL DEFAULT 0,
+  not_before_ms bigint NOT NULL,
   started_at_ms bigint,
   ended_at_ms bigint,
-  version bigint NOT NULL DEFAULT 1,
+  version bigint NOT NULL,
   PRIMARY KEY (job, task_index)
 ) /*sqlite WITHOUT ROWID */;
 

@@ -21,7 +21,8 @@ const BANNED: { rule: string; pattern: RegExp; files: RegExp; message: string }[
   },
   {
     rule: 'focused-test',
-    pattern: /\b(it|test|describe|suite|bench)(\.\w+)*\.(only|skip|todo)\b|(?<!\.)\b(xit|xtest|fit)\(/g,
+    pattern:
+      /\b(it|test|describe|suite|bench)(\.\w+)*\.(only|skip|todo)\b|(?<!\.)\b(xit|xtest|fit)\(/g,
     files: /\.(test|spec)\.tsx?$/,
     message: 'a focused or skipped test',
   },

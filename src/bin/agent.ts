@@ -19,8 +19,9 @@ import { createLog, type Log } from '../lib/log.ts';
 import { systemRandom } from '../lib/random.ts';
 import type { Settings } from '../model/settings.ts';
 import { AGENT_VERSION, type JoinRequest } from '../protocol/agent.ts';
+import { tellFailure } from './failure.ts';
 import type { RoleArguments } from './roles.ts';
-import { shutdownOnSignals, tellReady } from './shutdown.ts';
+import { shutdownOnSignals, tellReady, type Shutdown } from './shutdown.ts';
 
 const clock = systemClock;
 const random = systemRandom;
@@ -41,7 +42,9 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
     log,
     random,
     machineHasGpus: resources.devices.some((device) => device.kind === 'gpu'),
-    beforeForget: (uid) => outputs.keepUntil(uid, () => spool.whenDrained(uid)),
+    // Asked from within this call for attempts of an earlier agent: by then the spool exists.
+    beforeForget: (uid) =>
+      Promise.resolve().then(() => outputs.keepUntil(uid, () => spool.whenDrained(uid))),
   });
   const outputs = spoolSource(runtime);
   const spool = createSpool({
@@ -82,14 +85,15 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
       log.info({ worker, url }, 'this machine is a worker');
       tellReady({ worker });
     },
-    onRefused: (error) => {
-      process.stderr.write(`error ${error.code}: ${error.message}\n`);
-      if (error.hint) process.stderr.write(`try: ${error.hint}\n`);
-      shutdown.end(1);
-    },
+    onRefused: (refusal) => void refused(refusal, shutdown),
   });
   shutdown.add(() => agent.close());
   return shutdown.ended;
+}
+
+async function refused(refusal: DroverError, shutdown: Shutdown): Promise<void> {
+  await tellFailure('agent', refusal);
+  shutdown.end(1);
 }
 
 function registration(
@@ -143,7 +147,7 @@ function clusterUrl(dataDir: string, given: string | boolean | undefined): strin
     return readFileSync(join(dataDir, 'cluster-url'), 'utf8').trim();
   } catch (cause) {
     throw new DroverError('INVALID_ARGUMENT', 'this machine has not joined a cluster yet', {
-      hint: 'drover agent --join URL TOKEN (a token comes from: drover tokens create --join)',
+      hint: 'drover agent --join URL TOKEN (a token comes from: drover tokens create --kind join)',
       cause,
     });
   }
@@ -154,5 +158,8 @@ function rememberUrl(dataDir: string, url: string): void {
 }
 
 function joinToken(positionals: string[]): string | null {
-  return positionals[0] ?? process.env['DROVER_JOIN_TOKEN'] ?? null;
+  const [given] = positionals;
+  // Arguments can be read by every user of this machine; the title takes their place.
+  if (given !== undefined) process.title = 'drover agent';
+  return given ?? process.env['DROVER_JOIN_TOKEN'] ?? null;
 }

@@ -2,6 +2,7 @@
 import { DroverError } from '../lib/errors.ts';
 import { createLog } from '../lib/log.ts';
 import { createGrpcCoordinator } from '../protocol/grpc/client.ts';
+import { callerOptions } from './grpc.ts';
 import { startGateway } from './parts.ts';
 import type { RoleArguments } from './roles.ts';
 import { shutdownOnSignals, tellReady } from './shutdown.ts';
@@ -15,7 +16,7 @@ export async function runGateway({ settings, flags }: RoleArguments): Promise<nu
   }
   const shutdown = shutdownOnSignals();
   const log = createLog('gateway', settings.logs.level);
-  const remote = createGrpcCoordinator({ url });
+  const remote = createGrpcCoordinator({ url, ...callerOptions(settings) });
   shutdown.add(async () => remote.close());
   const gateway = await startGateway(settings, remote, log);
   shutdown.add(() => gateway.close());

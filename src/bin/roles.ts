@@ -1,12 +1,11 @@
 /** The roles: processes that stay. Everything else is a command. */
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { readFileSync } from 'node:fs';
-import { reportError } from '../cli/errors.ts';
-import { systemIo } from '../cli/io.ts';
 import { DroverError } from '../lib/errors.ts';
 import { loadSettings, type Settings } from '../model/settings.ts';
 import { runAgent } from './agent.ts';
 import { runController } from './controller.ts';
+import { tellFailure } from './failure.ts';
 import { runGateway } from './gateway.ts';
 import { runUp } from './up.ts';
 
@@ -53,7 +52,8 @@ const ROLES = {
   },
   agent: {
     usage:
-      'drover agent --join URL [TOKEN] [--data DIR] [--resources cpus=16,mem=64Gi,gpus=4:A100] [--name N]\n' +
+      'drover agent --join URL [TOKEN] [--data DIR] [--name N] ' +
+      '[--resources cpus=16,mem=64Gi,gpus=4:A100]\n' +
       'TOKEN may be left out where DROVER_JOIN_TOKEN holds it, and once the machine has joined.',
     settings: { ...AGENT_FLAGS, data: 'agent.dataDir' },
     options: { join: { type: 'string' } },
@@ -79,10 +79,12 @@ export async function runRole(name: keyof typeof ROLES, args: string[]): Promise
       argvOverrides: overrides(role, parsed.flags),
       readFile: (path) => readFileSync(path, 'utf8'),
     });
-    for (const warning of warnings) process.stderr.write(`warning: ${warning}\n`);
+    // Under `drover up` these were told already.
+    const told = process.send ? [] : warnings;
+    for (const warning of told) process.stderr.write(`warning: ${warning}\n`);
     return await role.run({ settings, ...parsed });
   } catch (error) {
-    await reportError(systemIo(), error, { command: name, json: false });
+    await tellFailure(name, error);
     return error instanceof DroverError && error.code === 'INVALID_ARGUMENT' ? 2 : 1;
   }
 }

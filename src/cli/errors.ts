@@ -8,7 +8,7 @@ import { printable } from './table.ts';
 interface ErrorReport {
   code: string;
   message: string;
-  /** Each thing that is wrong with a request, where the server named several. */
+  /** Each thing that is wrong, where there are several. */
   violations?: string[];
   try?: string | undefined;
   requestId?: string | undefined;
@@ -46,7 +46,11 @@ function describeError(error: unknown, command: string): ErrorReport {
   if (error instanceof ConnectionError) return describeConnection(error);
   if (error instanceof ApiError) return describeApi(error);
   if (error instanceof DroverError) {
-    return { code: error.code, message: error.message, try: error.hint };
+    const { code, message, hint } = error;
+    // Our own words may be several lines; what a server sent is one.
+    const [first = '', ...more] = message.split('\n').map((line) => line.trim());
+    const violations = more.length > 0 ? { violations: more } : {};
+    return { code, message: first, ...violations, try: hint };
   }
   const message = error instanceof Error ? error.message : String(error);
   return { code: 'INTERNAL', message, try: 'run it again; if it stays, report it with this line' };

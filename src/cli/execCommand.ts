@@ -46,7 +46,8 @@ async function findTask(
 ): Promise<string> {
   const { id, task } = splitTask(written, flag);
   if (task !== undefined) return `${id}.${task}`;
-  const { items, nextCursor } = await client.listTasks(id, { limit: 1 });
-  if (items.length === 1 && nextCursor === null) return items[0]!.id;
+  // Two, because a full page may be followed by one that is empty.
+  const { items } = await client.listTasks(id, { limit: 2 });
+  if (items.length === 1) return items[0]!.id;
   throw new UsageError(`job ${id} has several tasks`, `drover exec ${id} --task N -- COMMAND`);
 }

@@ -52,6 +52,18 @@ describe('logs', () => {
     expect(stdout.trim().split('\n')).toHaveLength(5);
   });
 
+  test('of a job that has just ended the last lines are waited for', async () => {
+    const job = addJob(fake, { command: ['x'] });
+    log(job, '1\n');
+    endJob(fake, job, succeeded);
+    job.logEnded = false;
+    setTimeout(() => {
+      job.logEnded = true;
+      log(job, '2\n');
+    }, 100);
+    expect(await run(['logs', 'j1'])).toMatchObject({ code: 0, stdout: '1\n2\n', stderr: '' });
+  });
+
   test('-f goes on to the end', async () => {
     const job = addJob(fake, { command: ['x'] });
     log(job, '1\n');

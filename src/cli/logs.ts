@@ -29,25 +29,54 @@ export const logsCommand = defineCommand({
     const merged = task === undefined && job.tasks.total > 1;
     const output = context.json ? jsonOutput(io) : merged ? prefixedOutput(io) : exactOutput(io);
     const interrupts = watchInterrupts(io);
+    // The last bytes of a job may come in after its end: of one that has ended all is shown.
+    const toItsEnd = !options.follow && job.endedAtMs !== null;
+    const quiet = quietWatch();
     const query = {
       task,
       tail: options.tail === undefined ? undefined : wholeNumber(options.tail, '--tail'),
       sinceMs: options.since === undefined ? undefined : startMs(io.now(), options.since),
-      signal: interrupts.first,
+      signal: AbortSignal.any([interrupts.first, quiet.signal]),
     };
     try {
-      const records = options.follow ? client.followLogs(id, query) : client.readLogs(id, query);
-      for await (const record of records) await output.write(record);
+      const following = options.follow || toItsEnd;
+      const records = following ? client.followLogs(id, query) : client.readLogs(id, query);
+      if (toItsEnd) quiet.restart();
+      for await (const record of records) {
+        await output.write(record);
+        if (toItsEnd) quiet.restart();
+      }
       await output.end();
       return EXIT.ok;
     } catch (error) {
       if (interrupts.first.aborted) return EXIT.interrupt;
-      throw error;
+      if (!quiet.signal.aborted) throw error;
+      await output.end();
+      await context.notice('the rest has not come in yet; `drover logs -f` waits for it');
+      return EXIT.ok;
     } finally {
       interrupts.stop();
+      quiet.stop();
     }
   },
 });
+
+/** How long the output of an ended job may be silent before what is there is all that is shown. */
+const QUIET_LIMIT_MS = 5000;
+
+function quietWatch(): { signal: AbortSignal; restart(): void; stop(): void } {
+  const controller = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const stop = (): void => clearTimeout(timer);
+  return {
+    signal: controller.signal,
+    stop,
+    restart() {
+      stop();
+      timer = setTimeout(() => controller.abort(), QUIET_LIMIT_MS);
+    },
+  };
+}
 
 /** `j1.3` is task 3 of job j1. */
 export function splitTask(

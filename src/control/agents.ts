@@ -58,7 +58,7 @@ export function createAgents(options: AgentsOptions): Agents {
     const expired = token?.expiresAtMs != null && token.expiresAtMs <= clock.now();
     if (!token || token.kind !== 'join' || expired) {
       throw new DroverError('UNAUTHENTICATED', 'the join token is unknown, expired or revoked', {
-        hint: 'make a new one with: drover tokens create --join',
+        hint: 'make a new one with: drover tokens create --kind join',
       });
     }
     const secret = newSecret('drw', random);

@@ -99,7 +99,7 @@ export function createController(options: ControllerOptions): Controller {
   const lastContact = (worker: WorkerId): number => sessions.lastContactBootMs(worker);
   const leases = { ...core, settings: settings.timers, lastContact };
   loop('leases', settings.loops.leasesMs, createLeaseStep(leases));
-  loop('deadlines', settings.loops.deadlinesMs, createDeadlineStep(state, mutate, clock));
+  loop('deadlines', settings.loops.deadlinesMs, createDeadlineStep(state, mutate, clock, reasons));
   scheduleLoop.hint();
   // Wakes noted during the rebuild are for calls that cannot be parked yet.
   state.wake.clear();

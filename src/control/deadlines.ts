@@ -8,14 +8,27 @@ export function createDeadlineStep(
   state: State,
   mutate: Mutate,
   clock: Clock,
+  /** Why each class waits, as the scheduler said last. */
+  reasons: ReadonlyMap<string, string>,
 ): () => Promise<void> {
   /**
    * By attempt uid or job id, on the boot clock. The wall clock may step, so it is asked only once:
    * what was left when the limit was first seen.
    */
   const deadlines = new Map<string, number>();
+  /** What a look did not find has begun since then, whatever the wall clock did meanwhile. */
+  let lookedAtBootMs: number | null = null;
+  // What an earlier controller left: of that only the wall clock tells how old it is.
+  for (const live of state.timed) {
+    deadlineOf(live.job.id, live.job.createdAtMs, live.job.spec.startWithinMs);
+    for (const { uid, startedAtMs } of live.attempts.values()) {
+      if (startedAtMs !== null) deadlineOf(uid, startedAtMs, live.job.spec.timeLimitMs);
+    }
+  }
+  lookedAtBootMs = clock.bootMs();
 
   return async () => {
+    const nowBootMs = clock.bootMs();
     for (const id of deadlines.keys()) {
       if (!state.attempts.has(id as never) && !state.jobs.has(id as never)) deadlines.delete(id);
     }
@@ -23,6 +36,7 @@ export function createDeadlineStep(
       if (live.job.spec.timeLimitMs > 0) stopLate(live);
       if (live.job.spec.startWithinMs > 0 && live.counts.PENDING > 0) giveUpLate(live);
     }
+    lookedAtBootMs = nowBootMs;
   };
 
   function stopLate(live: LiveJob): void {
@@ -43,15 +57,22 @@ export function createDeadlineStep(
     const limitMs = live.job.spec.startWithinMs;
     if (!isOver(live.job.id, live.job.createdAtMs, limitMs)) return;
     if (!live.tasks.some((task) => task.state === 'PENDING' && task.attempts === 0)) return;
-    const reason = `not started within ${limitMs / 1000} s`;
+    const why = reasons.get(live.classKey);
+    const reason = `not started within ${limitMs / 1000} s${why ? `: ${why}` : ''}`;
     mutate({ kind: 'give-up', job: live.job.id, reason });
   }
 
   function isOver(id: string, sinceMs: number, limitMs: number): boolean {
+    return clock.bootMs() >= deadlineOf(id, sinceMs, limitMs);
+  }
+
+  function deadlineOf(id: string, sinceMs: number, limitMs: number): number {
     const known = deadlines.get(id);
-    if (known !== undefined) return clock.bootMs() >= known;
-    const usedMs = Math.min(limitMs, Math.max(0, clock.now() - sinceMs));
-    deadlines.set(id, clock.bootMs() + limitMs - usedMs);
-    return usedMs >= limitMs;
+    if (known !== undefined) return known;
+    const nowBootMs = clock.bootMs();
+    const mostMs = lookedAtBootMs === null ? limitMs : nowBootMs - lookedAtBootMs;
+    const usedMs = Math.min(limitMs, mostMs, Math.max(0, clock.now() - sinceMs));
+    deadlines.set(id, nowBootMs + limitMs - usedMs);
+    return nowBootMs + limitMs - usedMs;
   }
 }

@@ -3,25 +3,19 @@ import { neverFits, type PoolLimits } from '../core/placement/admission.ts';
 import { jobState } from '../core/lifecycle/job.ts';
 import type { Clock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
-import { indexOfTask, type JobId, type TaskId } from '../model/ids.ts';
-import { PRIORITIES, type Job } from '../model/job.ts';
+import type { JobId } from '../model/ids.ts';
+import type { Job } from '../model/job.ts';
 import type { Principal } from '../model/token.ts';
-import type { Page, SubmitReply, SubmitRequest } from '../protocol/coordinator.ts';
-import type { Coordinator } from '../protocol/coordinator.ts';
-import type {
-  AttemptView,
-  JobView,
-  ListJobsQuery,
-  QueueEntry,
-  TaskView,
-} from '../protocol/jobs.ts';
+import type { Coordinator, Page, SubmitReply, SubmitRequest } from '../protocol/coordinator.ts';
+import type { JobView, ListJobsQuery } from '../protocol/jobs.ts';
 import type { LiveJob } from '../state/live.ts';
 import type { State } from '../state/state.ts';
 import type { History } from '../store/contract.ts';
 import type { Committer } from './committer.ts';
-import { cutPage, decodeNumbers, decodeText, encodeCursor } from './cursors.ts';
+import { cutPage, decodeText } from './cursors.ts';
+import { createJobLists } from './jobLists.ts';
 import type { Mutate } from './mutate.ts';
-import { attemptView, endedJobView, eventView, liveJobView, taskView } from './views.ts';
+import { endedJobView, liveJobView } from './views.ts';
 
 export interface JobsOptions {
   state: State;
@@ -185,78 +179,6 @@ export function createJobs(options: JobsOptions): Jobs {
     ended,
     wakeWaiters,
     ...createJobLists({ state, committer, history, getJob, viewOf }),
-  };
-}
-
-interface ListOptions {
-  state: State;
-  committer: Committer;
-  history: History;
-  getJob: (who: Principal, id: string) => Promise<JobView>;
-  viewOf: (live: LiveJob) => JobView;
-}
-
-/** Lists below a job come from rows, which the commit before has made current. */
-function createJobLists(
-  options: ListOptions,
-): Pick<Coordinator, 'listTasks' | 'listAttempts' | 'listEvents' | 'queue'> {
-  const { state, committer, history, getJob } = options;
-  return {
-    async listTasks(who, job, page) {
-      await getJob(who, job);
-      const [after = -1] = decodeNumbers(page.cursor, [-1]);
-      const rows = await history.forTenant(who.tenant).tasks(job, after, page.limit + 1);
-      const live = state.jobs.get(job as JobId);
-      const items = rows.map((row): TaskView =>
-        taskView(row, live?.attempts.get(row.task_index)?.worker ?? null),
-      );
-      return cutPage(items, page.limit, (task) => [task.index]);
-    },
-    async listAttempts(who, job, page) {
-      await getJob(who, job);
-      const [index = -1, n = -1] = decodeNumbers(page.cursor, [-1, -1]);
-      const rows = await history.forTenant(who.tenant).attempts(job, [index, n], page.limit + 1);
-      const position = ({ task, n }: AttemptView) => [indexOfTask(task as TaskId), n];
-      return cutPage(rows.map(attemptView), page.limit, position);
-    },
-    async listEvents(who, job, page) {
-      await getJob(who, job);
-      const [epoch = 0, seq = 0] = decodeNumbers(page.cursor, [0, 0]);
-      const rows = await history.forTenant(who.tenant).events(job, [epoch, seq], page.limit + 1);
-      return cutPage(rows.map(eventView), page.limit, (event) => [event.epoch, event.seq]);
-    },
-    async queue(who, page) {
-      const [start = 0] = decodeNumbers(page.cursor, [0]);
-      const waiting: LiveJob[] = [];
-      for (const live of state.jobs.values()) {
-        if (live.counts.PENDING > 0 && live.job.tenant === who.tenant) waiting.push(live);
-      }
-      waiting.sort(inOrder);
-      const shown = waiting.slice(start, start + page.limit);
-      const items = shown.map((live, at) => queueEntry(live, start + at + 1, options.viewOf(live)));
-      await committer.durable();
-      const more = start + shown.length < waiting.length;
-      return { items, nextCursor: more ? encodeCursor([start + shown.length]) : null };
-    },
-  };
-}
-
-function inOrder(a: LiveJob, b: LiveJob): number {
-  const bands = PRIORITIES.indexOf(a.job.spec.priority) - PRIORITIES.indexOf(b.job.spec.priority);
-  if (bands !== 0) return bands;
-  return a.job.id < b.job.id ? -1 : 1;
-}
-
-function queueEntry(live: LiveJob, position: number, view: JobView): QueueEntry {
-  return {
-    job: live.job.id,
-    name: live.job.spec.name,
-    owner: live.job.owner,
-    priority: live.job.spec.priority,
-    position,
-    pendingTasks: live.counts.PENDING,
-    createdAtMs: live.job.createdAtMs,
-    reason: view.reason,
   };
 }
 

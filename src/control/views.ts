@@ -3,11 +3,12 @@ import { jobState, type TaskCounts } from '../core/lifecycle/job.ts';
 import { taskId, type JobId } from '../model/ids.ts';
 import type { Job } from '../model/job.ts';
 import { unpackSpec } from '../model/spec.ts';
+import type { Task } from '../model/task.ts';
 import type { Token } from '../model/token.ts';
 import type { TokenView, WorkerView } from '../protocol/fleet.ts';
 import type { AttemptView, EventView, JobView, TaskView } from '../protocol/jobs.ts';
 import { endingOf, type LiveJob, type LiveWorker } from '../state/live.ts';
-import type { AttemptRow, EventRow, JobRow, TaskRow } from '../store/tables.ts';
+import type { AttemptRow, EventRow, JobRow } from '../store/tables.ts';
 
 export function liveJobView(live: LiveJob, waitReason: string | undefined): JobView {
   const { job, counts } = live;
@@ -94,21 +95,21 @@ export function endedJobView(row: JobRow): JobView {
   };
 }
 
-export function taskView(row: TaskRow, worker: string | null): TaskView {
+export function taskView(task: Task, worker: string | null): TaskView {
   return {
-    id: taskId(row.job as JobId, row.task_index),
-    job: row.job,
-    index: row.task_index,
-    state: row.state as TaskView['state'],
-    reason: row.reason,
-    attempts: row.attempts,
-    failures: row.failures,
-    interruptions: row.interruptions,
-    exitCode: row.exit_code,
+    id: task.id,
+    job: task.job,
+    index: task.index,
+    state: task.state,
+    reason: task.reason,
+    attempts: task.attempts,
+    failures: task.failures,
+    interruptions: task.interruptions,
+    exitCode: task.exitCode,
     worker,
-    createdAtMs: row.created_at_ms,
-    startedAtMs: row.started_at_ms,
-    endedAtMs: row.ended_at_ms,
+    createdAtMs: task.createdAtMs,
+    startedAtMs: task.startedAtMs,
+    endedAtMs: task.endedAtMs,
   };
 }
 

@@ -40,7 +40,8 @@ export function decideRetry(ending: Ending, budgets: Budgets): Decision {
   if (isInterruption(ending)) {
     const used = budgets.interruptions + 1;
     if (used > budgets.maxInterruptions) {
-      const reason = `${what}; it was interrupted ${used} times, the limit is ${budgets.maxInterruptions}`;
+      const limit = budgets.maxInterruptions;
+      const reason = `${what}; it was interrupted ${used} times, the limit is ${limit}`;
       return { kind: 'fail', charge: 'interruption', reason };
     }
     // The first interruption is nobody's fault and retried at once; a streak of them backs off.
@@ -49,7 +50,9 @@ export function decideRetry(ending: Ending, budgets: Budgets): Decision {
   }
   const used = budgets.failures + 1;
   if (used > budgets.retries) {
-    const reason = budgets.retries > 0 ? `${what}; all ${budgets.retries} retries are used` : what;
+    const spent =
+      budgets.retries === 1 ? 'its retry is used' : `all ${budgets.retries} retries are used`;
+    const reason = budgets.retries > 0 ? `${what}; ${spent}` : what;
     return { kind: 'fail', charge: 'failure', reason };
   }
   const reason = `${what}; retry ${used} of ${budgets.retries}`;

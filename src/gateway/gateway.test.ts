@@ -55,7 +55,7 @@ test.each([
 test('an unknown field like no other gets no guess; a huge name is cut', async () => {
   const { status, json, text } = await submit({ command: ['a'], ['x'.repeat(1500)]: 1 });
   expect(status).toBe(400);
-  expect(json.hint).toBeUndefined();
+  expect(json.hint).not.toContain('Did you mean');
   expect(text.length).toBeLessThan(800);
 });
 

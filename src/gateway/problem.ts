@@ -1,6 +1,6 @@
 /** Failures as application/problem+json (RFC 9457): code, detail, request id and what to try. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { DroverError, ERRORS } from '../lib/errors.ts';
+import { DroverError, ERRORS, type ErrorCode } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
@@ -32,8 +32,22 @@ export interface Problem {
   violations?: Violation[];
 }
 
+/** What to try where the error itself does not know better; docs/errors.md says the same. */
+const USUAL_HINTS: Partial<Record<ErrorCode, string>> = {
+  INVALID_ARGUMENT: 'Correct what is named in the detail; GET /openapi.json describes every field.',
+  MALFORMED_BODY: 'Check the client, and send the request again.',
+  UNAUTHENTICATED: 'Send a valid token: "Authorization: Bearer TOKEN".',
+  PERMISSION_DENIED: 'Ask for a token with the scope that is missing.',
+  NOT_FOUND: 'Check the address and the id in it.',
+  CONFLICT: 'Read it again: it may be done already.',
+  TOO_MANY: 'Wait, and try again.',
+  UNAVAILABLE: 'Try again; GET /readyz says what is missing.',
+  TIMEOUT: 'Try again, a submission with the same Idempotency-Key.',
+};
+
 export function problemOf(error: DroverError, requestId: string): Problem {
-  const { status, title, code, message: detail, hint } = error;
+  const { status, title, code, message: detail } = error;
+  const hint = error.hint ?? USUAL_HINTS[code];
   const problem: Problem = { type: 'about:blank', title, status, code, detail, requestId };
   if (hint !== undefined) problem.hint = hint;
   if (error instanceof InvalidRequest) problem.violations = error.violations;

@@ -15,6 +15,8 @@ interface WireError {
   code: ErrorCode | null;
   message: string;
   hint?: string;
+  /** Where it was thrown, for the log. */
+  stack?: string;
 }
 
 /** Answers calls that arrive on the port by calling `target`. */
@@ -90,14 +92,16 @@ function toWire(error: unknown): WireError {
     const { code, message, hint } = error;
     return hint === undefined ? { code, message } : { code, message, hint };
   }
-  return {
-    code: null,
-    message: error instanceof Error ? (error.stack ?? error.message) : String(error),
-  };
+  if (!(error instanceof Error)) return { code: null, message: String(error) };
+  return { code: null, message: error.message, stack: error.stack ?? '' };
 }
 
 function fromWire(wire: WireError): Error {
-  if (wire.code === null) return new Error(wire.message);
+  if (wire.code === null) {
+    const error = new Error(wire.message);
+    if (wire.stack) error.stack = wire.stack;
+    return error;
+  }
   return new DroverError(
     wire.code,
     wire.message,

@@ -46,6 +46,12 @@ const grpc = section({
   enabled: z.boolean().default(true),
   host: text.min(1).default('127.0.0.1'),
   port: port.default(7071),
+  insecure: z.boolean().default(false),
+  apiSecret: text.default(''),
+  apiSecretFile: text.default(''),
+  certFile: text.default(''),
+  keyFile: text.default(''),
+  caFile: text.default(''),
 });
 
 const store = section({
@@ -169,7 +175,11 @@ export function loadSettings(sources: SettingsSources): LoadedSettings {
   });
   const settings = resolvePaths(loaded.config, env['HOME']);
   return {
-    settings: { ...settings, store: { ...settings.store, url: storeUrl(settings, readFile) } },
+    settings: {
+      ...settings,
+      store: { ...settings.store, url: storeUrl(settings, readFile) },
+      grpc: { ...settings.grpc, apiSecret: apiSecret(settings, readFile) },
+    },
     warnings: [...warnings, ...loaded.warnings],
   };
 }
@@ -194,6 +204,23 @@ function checkTogether(settings: Settings, context: z.RefinementCtx): void {
   if (database.kind === 'sqlite' && named > 0) {
     fail('store.kind', 'store.url and store.urlFile are for postgres; SQLite lies in data.dir');
   }
+  checkGrpc(settings.grpc, fail);
+}
+
+/** Whoever guesses the secret may call as anybody. */
+const SHORTEST_SECRET = 16;
+
+function checkGrpc(
+  { apiSecret: secret, apiSecretFile, certFile, keyFile }: Settings['grpc'],
+  fail: (setting: string, message: string) => void,
+): void {
+  if (secret && apiSecretFile) {
+    fail('grpc.apiSecret', 'give one of grpc.apiSecret and grpc.apiSecretFile');
+  }
+  if (secret && secret.length < SHORTEST_SECRET) {
+    fail('grpc.apiSecret', `is shorter than ${SHORTEST_SECRET} characters`);
+  }
+  if (!certFile !== !keyFile) fail('grpc.certFile', 'needs grpc.keyFile, and the other way round');
 }
 
 /** The file is optional; one that was named and is absent is worth a word. */
@@ -220,6 +247,9 @@ function findFile(
 
 /** A password in a config file ends up in a repository. */
 function refuseSecret(setting: string, value: unknown): string | undefined {
+  if (setting === 'grpc.apiSecret' && value !== '') {
+    return 'is a secret; give it as DROVER_GRPC_API_SECRET or name a file by grpc.apiSecretFile';
+  }
   if (setting !== 'store.url' || typeof value !== 'string') return undefined;
   if (!/^[a-z]+:\/\/[^/@]*:[^/@]+@/.test(value) && !/[?&]password=/.test(value)) return undefined;
   return 'holds a password; give it as DROVER_STORE_URL or in a file named by store.urlFile';
@@ -247,10 +277,24 @@ function expandHome(path: string, home: string | undefined): string {
 
 function storeUrl({ store: database }: Settings, readFile: SettingsSources['readFile']): string {
   if (!database.urlFile) return database.url;
+  return secretFrom('store.urlFile', database.urlFile, readFile);
+}
+
+function apiSecret({ grpc: listener }: Settings, readFile: SettingsSources['readFile']): string {
+  if (!listener.apiSecretFile) return listener.apiSecret;
+  const secret = secretFrom('grpc.apiSecretFile', listener.apiSecretFile, readFile);
+  if (secret.length >= SHORTEST_SECRET) return secret;
+  const detail = `grpc.apiSecretFile (${listener.apiSecretFile}) holds too short a secret`;
+  const hint = `Write one of at least ${SHORTEST_SECRET} characters: openssl rand -hex 32`;
+  throw new DroverError('INVALID_ARGUMENT', detail, { hint });
+}
+
+function secretFrom(setting: string, path: string, readFile: SettingsSources['readFile']): string {
   try {
-    return readFile(database.urlFile).trim();
+    return readFile(path).trim();
   } catch (error) {
-    const detail = `store.urlFile names ${database.urlFile}, which cannot be read`;
-    throw new DroverError('INVALID_ARGUMENT', detail, { cause: error });
+    const detail = `${setting} names ${path}, which cannot be read`;
+    const hint = 'Check that it exists and that this user may read it.';
+    throw new DroverError('INVALID_ARGUMENT', detail, { hint, cause: error });
   }
 }

@@ -19,6 +19,7 @@ import { Deltas } from './deltas.ts';
 import { endingOf, LiveAttempts, taskAt } from './live.ts';
 import type { IdempotencyEntry, LiveJob, LiveWorker, Snapshot } from './live.ts';
 import { classKeyOf } from './requests.ts';
+import { completeTasks, UNTOUCHED } from './tasks.ts';
 
 export class State {
   readonly clusterId: ClusterId;
@@ -51,7 +52,7 @@ export class State {
     for (const job of snapshot.jobs) this.#adoptJob(job, []);
     for (const task of snapshot.tasks) this.jobs.get(task.job)?.tasks.push(task);
     for (const live of this.jobs.values()) {
-      live.tasks.sort((a, b) => a.index - b.index);
+      live.tasks = completeTasks(live.job, live.tasks);
       live.counts = countTasks(live.tasks);
       for (const task of live.tasks) this.deltas.tasks.add(task);
     }
@@ -93,10 +94,7 @@ export class State {
   addJob(job: Job, tasks: Task[]): void {
     this.#adoptJob(job, tasks);
     this.changes.jobs.set(job, 'insert');
-    for (const task of tasks) {
-      this.changes.tasks.set(task, 'insert');
-      this.deltas.tasks.add(task);
-    }
+    for (const task of tasks) this.deltas.tasks.add(task);
   }
 
   task(id: TaskId): { live: LiveJob; task: Task } | undefined {
@@ -123,8 +121,9 @@ export class State {
   }
 
   touchTask(task: Task): void {
+    if (task.version === UNTOUCHED) this.changes.tasks.set(task, 'insert');
+    else mark(this.changes.tasks, task);
     task.version++;
-    mark(this.changes.tasks, task);
     this.deltas.tasks.add(task);
   }
 

@@ -1,9 +1,9 @@
 /** Submission: jobs and their tasks appear, once per idempotency key. */
-import { taskId, type JobId } from '../model/ids.ts';
+import type { JobId } from '../model/ids.ts';
 import type { Job, JobSpec } from '../model/job.ts';
-import type { Task } from '../model/task.ts';
 import type { Result, Submit } from './mutations.ts';
 import { idempotencyKey, type State } from './state.ts';
+import { newTasks, taskCount } from './tasks.ts';
 
 /** How long a key is remembered. */
 export const IDEMPOTENCY_MS = 24 * 3600 * 1000;
@@ -28,7 +28,6 @@ export function submit(state: State, mutation: Submit, nowMs: number): Result {
 
 function addJob(state: State, mutation: Submit, spec: JobSpec, nowMs: number): JobId {
   const id = state.mint('j') as JobId;
-  const indices = indicesOf(spec);
   const job: Job = {
     id,
     cluster: 'local',
@@ -37,7 +36,7 @@ function addJob(state: State, mutation: Submit, spec: JobSpec, nowMs: number): J
     submittingPrincipal: mutation.submittingPrincipal,
     kind: 'batch',
     spec,
-    taskCount: indices.length,
+    taskCount: taskCount(spec),
     round: 0,
     createdAtMs: nowMs,
     cancelRequestedAtMs: null,
@@ -47,45 +46,14 @@ function addJob(state: State, mutation: Submit, spec: JobSpec, nowMs: number): J
     bodyHash: mutation.bodyHash,
     version: 1,
   };
-  state.addJob(
-    job,
-    indices.map((index) => newTask(job, index)),
-  );
+  state.addJob(job, newTasks(job));
   state.note(nowMs, {
     kind: 'job.submitted',
     tenant: job.tenant,
     job: id,
-    data: { by: mutation.submittingPrincipal, tasks: indices.length },
+    data: { by: mutation.submittingPrincipal, tasks: job.taskCount },
   });
   return id;
-}
-
-function indicesOf(spec: JobSpec): number[] {
-  if (spec.shape.kind === 'array') return spec.shape.indices.toSorted((a, b) => a - b);
-  const size = spec.shape.kind === 'gang' ? spec.shape.size : 1;
-  return Array.from({ length: size }, (_, index) => index);
-}
-
-function newTask(job: Job, index: number): Task {
-  return {
-    id: taskId(job.id, index),
-    job: job.id,
-    cluster: job.cluster,
-    tenant: job.tenant,
-    index,
-    state: 'PENDING',
-    attempts: 0,
-    failures: 0,
-    interruptions: 0,
-    roundDone: false,
-    reason: '',
-    exitCode: null,
-    notBeforeMs: 0,
-    createdAtMs: job.createdAtMs,
-    startedAtMs: null,
-    endedAtMs: null,
-    version: 1,
-  };
 }
 
 /** Entries are in order of time, so this stops at the first young one. */

@@ -3,7 +3,7 @@
  * test.
  */
 import type { Snapshot } from '../state/live.ts';
-import type { AttemptRow, EventRow, JobRow, TableName, TaskRow } from './tables.ts';
+import type { AttemptRow, ControllerRow, EventRow, JobRow, TableName, TaskRow } from './tables.ts';
 
 export type Value = string | number | null;
 
@@ -36,7 +36,9 @@ export interface Writer {
 
 export interface Store extends Writer {
   readonly kind: 'sqlite' | 'postgres';
-  /** Takes the lock, migrates, takes a new epoch and reads what has not ended. */
+  /** Takes the lock, migrates and takes a new epoch. */
+  lead(nowMs: number, newClusterId: string): Promise<ControllerRow>;
+  /** The same, and reads what has not ended; where both happen on one thread. */
   boot(nowMs: number, newClusterId: string): Promise<Snapshot>;
   close(): Promise<void>;
 }

@@ -26,7 +26,7 @@ export function encodeBatch(changes: Changes, epoch: number, seq: number): Write
     );
   }
   if (changes.tasks.size > 0) {
-    tables.tasks = split(changes.tasks, taskKey, taskFixed, taskMutable, untouched);
+    tables.tasks = split(changes.tasks, taskKey, taskFixed, taskMutable);
   }
   if (changes.attempts.size > 0) {
     tables.attempts = split(changes.attempts, attemptKey, attemptFixed, attemptMutable, untouched);

@@ -175,7 +175,8 @@ function table(key: string, fixed: string, mutable: string, integers: string): T
 export const TABLES: Record<TableName, Table> = {
   jobs: table(
     'tenant id',
-    'cluster owner submitting_principal kind name spec task_count created_at_ms idempotency_key body_hash',
+    `cluster owner submitting_principal kind name spec task_count created_at_ms
+     idempotency_key body_hash`,
     `round cancel_requested_at_ms cancelled_by ended_at_ms version
      end_state end_reason exit_code started_at_ms succeeded failed cancelled unschedulable`,
     `task_count created_at_ms round cancel_requested_at_ms ended_at_ms version

@@ -59,7 +59,7 @@ async function postgresPlace(): Promise<Place> {
 }
 
 async function open(place: Place, nowMs = 1000): Promise<{ store: Store; state: State }> {
-  const store = openStore(place.settings);
+  const store = openStore(place.settings, () => undefined);
   return { store, state: new State(await store.boot(nowMs, 'ctest')) };
 }
 

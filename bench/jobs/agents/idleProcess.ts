@@ -5,7 +5,7 @@
  */
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { AGENT_PATHS, type JoinReply } from '../../../src/protocol/agent.ts';
+import { AGENT_PATHS, type JoinReply, type SyncRequest } from '../../../src/protocol/agent.ts';
 import { COUNTER, Connection, type RequestShape } from '../support/loader.ts';
 import { registration } from './registration.ts';
 
@@ -40,7 +40,8 @@ async function joinSome(): Promise<void> {
 }
 
 function hold(joined: JoinReply, bootId: string): void {
-  const sync = { worker: joined.worker, bootId, start: 1, seq: 0, observed: [], wait: true };
+  const { worker, epoch } = joined;
+  const sync: SyncRequest = { worker, bootId, start: 1, seq: 0, epoch, observed: [], wait: true };
   const shape: RequestShape = {
     method: 'POST',
     path: AGENT_PATHS.sync,

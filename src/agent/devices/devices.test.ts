@@ -21,7 +21,8 @@ function nvidiaSmi(script: string, more: NodeJS.ProcessEnv = {}): NodeJS.Process
 }
 
 describe('GPUs', () => {
-  const two = `[ "$*" = "--query-gpu=index,name,memory.total --format=csv,noheader,nounits" ] || exit 9
+  const asked = '--query-gpu=index,name,memory.total --format=csv,noheader,nounits';
+  const two = `[ "$*" = "${asked}" ] || exit 9
     echo "0, NVIDIA A100-SXM4-80GB, 81920"; echo "1, NVIDIA GB10, [N/A]"`;
 
   test('are what nvidia-smi lists', async () => {

@@ -222,3 +222,12 @@ function handDown(group: string): boolean {
   }
   return enable();
 }
+
+export function joinCgroups(paths: readonly string[], pid: number): void {
+  try {
+    for (const path of paths) writeFileSync(join(path, 'cgroup.procs'), String(pid));
+  } catch (error) {
+    // A short command may be over before it could be moved; its output and code still count.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}

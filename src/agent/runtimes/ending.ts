@@ -30,8 +30,9 @@ export function decideEnd(evidence: EndEvidence): End {
   }
   if (!exit) return { ...how, cause: 'lost', message: evidence.whyLost };
   if (evidence.oomKills > 0 && exit.code !== 0) {
-    const limit = evidence.memoryBytes > 0 ? ` (its limit is ${evidence.memoryBytes} bytes)` : '';
-    return { ...how, cause: 'oom', message: `killed by the kernel: out of memory${limit}` };
+    const mib = Math.ceil(evidence.memoryBytes / 2 ** 20);
+    const message = mib > 0 ? `it needed more than its ${mib} MiB` : 'the machine had no more';
+    return { ...how, cause: 'oom', message };
   }
   return { ...how, cause: how.signal === null ? 'exited' : 'signalled' };
 }

@@ -88,8 +88,13 @@ export interface Exit {
   killed: boolean;
 }
 
+export function attemptDirectory(folder: DataFolder, uid: string): string {
+  if (isSafeUid(uid)) return join(folder.attempts, uid);
+  throw new DroverError('INVALID_ARGUMENT', `not an attempt's uid: ${JSON.stringify(uid)}`);
+}
+
 /** A uid becomes a folder name and a word in a script. */
-export function isSafeUid(uid: string): boolean {
+function isSafeUid(uid: string): boolean {
   return /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$/.test(uid);
 }
 

@@ -14,7 +14,9 @@ afterAll(() => bench.clean());
 const hungry = (mebibytes: number): string[] => [
   process.execPath,
   '-e',
-  `const all = []; for (let i = 0; i < ${mebibytes}; i++) all.push(Buffer.alloc(${MIB}, 1)); console.log('fits')`,
+  `const all = [];
+   for (let i = 0; i < ${mebibytes}; i++) all.push(Buffer.alloc(${MIB}, 1));
+   console.log('fits')`,
 ];
 
 test('this machine can make cgroups: the tests below mean something', () => {
@@ -117,7 +119,7 @@ describe('a full disk', () => {
   };
   const free = (): void => rmSync(join(place, 'filler'), { force: true });
 
-  test('ends a start as the fault of the machine, and keeps leases and exit codes of what runs', async () => {
+  test('a failed start is a host fault; what runs keeps lease and exit code', async () => {
     expect(mounted.status, `needs a tmpfs: ${String(mounted.stderr)}`).toBe(0);
     const runtime = small.open();
     const task = shell('while [ ! -e go ]; do sleep 0.02; done; kill -9 $$');

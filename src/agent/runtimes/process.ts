@@ -1,40 +1,35 @@
 /** The process runtime: attempts as plain processes of this machine, which outlive the agent. */
-import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import type { Timer } from '../../lib/clock.ts';
-import { DroverError } from '../../lib/errors.ts';
 import { systemRandom } from '../../lib/random.ts';
 import type { AttemptOrder, StopOrder } from '../../protocol/agent.ts';
 import { bootId as readBootId } from '../devices/machine.ts';
 import { advance, end, newAttempt, writeStop, type Attempt, type Machine } from './advance.ts';
-import { detectCgroups, type LimitKind } from './cgroups.ts';
+import { detectCgroups, joinCgroups, type LimitKind } from './cgroups.ts';
 import { claimFolder, findTool } from './claim.ts';
 import type { LocalAttempt } from './contract.ts';
 import * as files from './folder.ts';
 import type { ExecContext, ProcessRuntime, ProcessRuntimeOptions } from './processRuntime.ts';
 import { RecentUids } from './recentUids.ts';
-import { createShims, SHIM_SCRIPT, type Shim, type Shims } from './shim.ts';
+import { createShims, SHIM_SCRIPT, type Shims } from './shim.ts';
+import { NamedTimers } from './namedTimers.ts';
 import { findFault, prepareLaunch, taskEnvironment, type Task } from './task.ts';
 import { openWake, type Wake } from './wake.ts';
 import { ensureWatchdog, WATCHDOG_SCRIPT } from './watchdog.ts';
 
-/**
- * How many processes and threads one attempt may have: far above real use, far below the machine's.
- */
+/** Processes and threads of one attempt: far above real use, far below the machine's. */
 const PIDS_LIMIT = 16_384;
-/**
- * Lease of an attempt whose order names none, and what is kept back of it: the protocol's defaults.
- */
+/** Where an order names no lease, and what is kept back of it: the protocol's defaults. */
 const ATTEMPT_LEASE_MS = 300_000;
 const KILL_MARGIN_MS = 15_000;
 /** A lease is written anew once it moved this far: syncs come far more often than that. */
 const LEASE_STEP_MS = 1000;
 /** How often to see that the watchdog lives. */
 const WATCHDOG_LOOK_MS = 2000;
-/**
- * The next shim is started this long after one was taken, so as not to compete with the new task.
- */
+/** The next shim is started so long after one was taken: not to compete with the new task. */
 const REFILL_DELAY_MS = 20;
+
 export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRuntime {
   return new Processes(options);
 }
@@ -49,7 +44,7 @@ class Processes implements ProcessRuntime {
   readonly #shims: Shims;
   readonly #wake: Wake;
   /** By uid, and two of our own, which no uid can be. */
-  readonly #timers = new Map<string, Timer>();
+  readonly #timers: NamedTimers;
   #listeners: (() => void)[] = [];
   #changePending = false;
   #closed = false;
@@ -66,6 +61,7 @@ class Processes implements ProcessRuntime {
     const cgroups = options.cgroups === 'off' ? undefined : detectCgroups();
     this.limits = cgroups?.kind ?? 'rlimit';
     this.#machine = { folder, bootId, clock, cgroups, log };
+    this.#timers = new NamedTimers(clock);
     this.#watch();
     this.#wake = openWake(folder.wake, (uid) => this.#look(uid));
     const random = options.random ?? systemRandom;
@@ -76,11 +72,7 @@ class Processes implements ProcessRuntime {
   }
 
   list(): LocalAttempt[] {
-    return [...this.#attempts.values()].map(({ observation, attemptLeaseMs, graceMs }) => ({
-      observation,
-      attemptLeaseMs,
-      graceMs,
-    }));
+    return [...this.#attempts.values()];
   }
 
   start(order: AttemptOrder): void {
@@ -127,7 +119,7 @@ class Processes implements ProcessRuntime {
     if (attempt?.observation.state !== 'ENDED') return;
     this.#attempts.delete(uid);
     this.#forgotten.add(uid);
-    this.#schedule(uid, undefined);
+    this.#timers.cancel(uid);
     try {
       files.replaceFile(join(attempt.directory, 'forgotten'), '');
     } catch (error) {
@@ -167,18 +159,14 @@ class Processes implements ProcessRuntime {
     if (!order) return undefined;
     const { env, workdir: cwd } = this.#task(attempt, order);
     if (attempt.cgroups.length === 0) return { cwd, env };
-    const joinCgroup = (pid: number): void => {
-      for (const path of attempt.cgroups) writeFileSync(join(path, 'cgroup.procs'), String(pid));
-    };
-    return { cwd, env, joinCgroup };
+    return { cwd, env, joinCgroup: (pid) => joinCgroups(attempt.cgroups, pid) };
   }
 
   /** Attempts go on; the watchdog stays as long as one does. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#listeners = [];
-    for (const timer of this.#timers.values()) timer.cancel();
-    this.#timers.clear();
+    this.#timers.cancelAll();
     this.#wake.close();
     await this.#shims.close();
     rmSync(this.#machine.folder.agentPid, { force: true });
@@ -201,15 +189,11 @@ class Processes implements ProcessRuntime {
       this.#shims.discard(shim);
       throw error;
     }
-    this.#follow(attempt, shim);
-    shim.go(order.uid);
-    this.#timer(':refill', REFILL_DELAY_MS, () => this.#shims.refill());
-  }
-
-  #follow(attempt: Attempt, shim: Shim): void {
     attempt.cgroups = shim.cgroups;
     attempt.child = shim.child;
     shim.child.once('exit', () => this.#look(attempt.uid));
+    shim.go(order.uid);
+    this.#timers.set(':refill', REFILL_DELAY_MS, () => this.#shims.refill());
   }
 
   #task(attempt: Attempt, order: AttemptOrder): Task {
@@ -267,7 +251,8 @@ class Processes implements ProcessRuntime {
     const remove = async (): Promise<void> => {
       await this.#options.beforeForget?.(attempt.uid);
       this.#machine.cgroups?.remove(attempt.cgroups);
-      rmSync(attempt.directory, { recursive: true, force: true });
+      // Whoever has just written there (the spool, a dying task) may make a first try fail.
+      await rm(attempt.directory, { recursive: true, force: true, maxRetries: 10 });
     };
     remove().catch((error: unknown) =>
       this.#machine.log.error({ attempt: attempt.uid, error }, 'files of an attempt are kept'),
@@ -285,26 +270,15 @@ class Processes implements ProcessRuntime {
       this.#machine.log.error({ attempt: uid, error }, 'an attempt could not be looked after');
       nextMs = WATCHDOG_LOOK_MS;
     }
-    this.#schedule(uid, nextMs);
+    if (nextMs === undefined) this.#timers.cancel(uid);
+    else this.#timers.set(uid, nextMs, () => this.#look(uid));
     if (attempt.observation.state !== before) this.#changed();
-  }
-
-  #schedule(uid: string, delayMs: number | undefined): void {
-    if (delayMs === undefined) {
-      this.#timers.get(uid)?.cancel();
-      this.#timers.delete(uid);
-    } else this.#timer(uid, delayMs, () => this.#look(uid));
-  }
-
-  #timer(name: string, delayMs: number, run: () => void): void {
-    this.#timers.get(name)?.cancel();
-    this.#timers.set(name, this.#machine.clock.setTimer(delayMs, run));
   }
 
   #watch(): void {
     const { folder, bootId, log } = this.#machine;
     ensureWatchdog(folder, this.#options.dataDir, bootId, log);
-    this.#timer(':watchdog', WATCHDOG_LOOK_MS, () => this.#watch());
+    this.#timers.set(':watchdog', WATCHDOG_LOOK_MS, () => this.#watch());
   }
 
   /** Told after the caller is done: a change may come from inside `start` or `stop`. */
@@ -318,9 +292,6 @@ class Processes implements ProcessRuntime {
   }
 
   #directory(uid: string): string {
-    if (!files.isSafeUid(uid)) {
-      throw new DroverError('INVALID_ARGUMENT', `not an attempt's uid: ${JSON.stringify(uid)}`);
-    }
-    return join(this.#machine.folder.attempts, uid);
+    return files.attemptDirectory(this.#machine.folder, uid);
   }
 }

@@ -19,12 +19,12 @@ import { readCgroupDirectories, type DataFolder } from './folder.ts';
  * FIFO, path of mv, then the cgroup.procs files to join.
  *
  * - The task is the foreground child: a background one would have SIGINT ignored for ever.
- * - The task writes `pid` itself, before it becomes the command, and only if nobody else did (set -C):
+ * - The task writes `pid` itself, before it becomes the command, if nobody else did (set -C):
  *   whoever creates `pid` decides whether the attempt runs, so a stop or a new agent can say no.
  * - fd 2 of the shim is the exit file: a shell prints there what killed its child, which tells
  *   `exit 137` from a KILL. The file was filled beforehand and is overwritten, so a full disk loses
  *   nothing. It is not synced: after a power cut the task is gone with the boot id anyway.
- * - The wake FIFO is opened for reading and writing, so it neither blocks nor breaks without an agent.
+ * - The wake FIFO is opened for reading and writing: it neither blocks nor breaks alone.
  */
 export const SHIM_SCRIPT = `# Written by drover: runs one attempt and records how it ended.
 boot=$1 wake=$2 mv=$3

@@ -28,7 +28,7 @@ describe('adoption', () => {
     expect(await ended(second, task.uid)).toMatchObject({ cause: 'exited', exitCode: 6 });
   });
 
-  test('after kill -9 of the agent: one still runs, one ended meanwhile, spares are swept', async () => {
+  test('after kill -9 of the agent: one runs, one ended meanwhile, spares are swept', async () => {
     const running = shell('sleep 100');
     const over = shell('echo out; sleep 0.3; exit 9');
     const killed = shell('sleep 0.3; kill -9 $$');

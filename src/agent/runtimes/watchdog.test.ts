@@ -81,7 +81,7 @@ describe.concurrent('the watchdog', { timeout: 20_000 }, () => {
     await kill(stranger);
   });
 
-  test('is one per folder, comes back when killed, and ends when it has nothing to guard', async () => {
+  test('is one per folder, comes back when killed, ends when nothing is to guard', async () => {
     await using bench = new Bench();
     const folder = openDataFolder(bench.dataDir);
     const runtime = bench.open();

@@ -12,7 +12,7 @@ import type { Principal } from '../../model/token.ts';
 import type { SubmitReply, SubmitRequest } from '../../protocol/coordinator.ts';
 import type { Store } from '../../store/contract.ts';
 import { HISTORY_CALLS, historyClient, type HistoryCalls } from '../../store/historyCalls.ts';
-import type { StoreSettings } from '../../store/open.ts';
+import { rebuild, type StoreSettings } from '../../store/open.ts';
 import type { LogThreadOptions } from './logs.ts';
 import { startThread, type ThreadData } from './start.ts';
 
@@ -35,12 +35,20 @@ export interface PackedCalls {
 
 const { port, options } = workerData as ThreadData<StateThreadOptions>;
 const log = createLog('controller', options.level);
-const writer = startThread<Pick<Store, 'boot' | 'commit' | 'close'>, StoreSettings>(
+const writer = startThread<Pick<Store, 'lead' | 'commit' | 'close'>, StoreSettings>(
   'writer',
   options.store,
-  ['boot', 'commit', 'close'],
+  ['lead', 'commit', 'close'],
   died,
 );
+// These load their code while the store is being read.
+const logs = startThread<LogStore, LogThreadOptions>(
+  'logs',
+  options.logs,
+  ['append', 'read', 'wait', 'offsets', 'close'],
+  died,
+);
+const planner = startThread<Planner, null>('planner', null, ['plan'], died);
 const stop: (() => Promise<unknown>)[] = [];
 
 serve(port, { boot, close });
@@ -55,20 +63,15 @@ function died(name: string, error: unknown): void {
 async function boot(): Promise<void> {
   const clusterId = `c${systemRandom.hex(6)}`;
   const begun = systemClock.bootMs();
-  const snapshot = await writer.calls.boot(systemClock.now(), clusterId);
-  const logs = startThread<LogStore, LogThreadOptions>(
-    'logs',
-    options.logs,
-    ['append', 'read', 'wait', 'offsets', 'close'],
-    died,
-  );
-  const planner = startThread<Planner, null>('planner', null, ['plan'], died);
+  const nowMs = systemClock.now();
+  const controllerRow = await writer.calls.lead(nowMs, clusterId);
   const reader = startThread<HistoryCalls, StoreSettings>(
     'reader',
     options.store,
     HISTORY_CALLS,
     died,
   );
+  const snapshot = await rebuild(options.store, controllerRow, nowMs);
   const controller = createController({
     snapshot,
     storeKind: options.store.kind,

@@ -7,7 +7,7 @@ import type { ThreadData } from './start.ts';
 const { port, options } = workerData as ThreadData<StoreSettings>;
 const store = openStoreLater();
 serve(port, {
-  boot: async (nowMs: number, newClusterId: string) => (await store()).boot(nowMs, newClusterId),
+  lead: async (nowMs: number, newClusterId: string) => (await store()).lead(nowMs, newClusterId),
   commit: async (batch: never) => (await store()).commit(batch),
   close: async () => (await store()).close(),
 });
@@ -15,5 +15,10 @@ serve(port, {
 /** Opened by the first call, so that what goes wrong is that call's answer. */
 function openStoreLater() {
   let opened: ReturnType<typeof openStore> | null = null;
-  return async () => (opened ??= openStore(options));
+  return async () => (opened ??= openStore(options, lost));
+}
+
+/** Ends this thread, and with it the process. */
+function lost(error: Error): never {
+  throw error;
 }

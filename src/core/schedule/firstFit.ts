@@ -183,14 +183,15 @@ export function explain(request: PlacementRequest, view: PlannerView): string {
     }
   }
   const words: Record<Misfit | 'pool' | 'closed' | 'gang', string> = {
-    devices: 'too few free devices that match',
-    cpus: 'too few free CPUs',
-    memory: 'too little free memory',
-    ports: 'too few free ports',
+    devices: 'with too few free devices that match',
+    cpus: 'with too few free CPUs',
+    memory: 'with too little free memory',
+    ports: 'with too few free ports',
     pool: `not in pool ${request.pool}`,
     closed: 'draining or out of contact',
-    gang: `room for a member, but not all ${request.gangSize} fit on one network`,
+    gang: `with room for a member, but all ${request.gangSize} do not fit on one network`,
   };
   const parts = [...short].map(([why, workers]) => `${workers} ${words[why]}`);
-  return `no room on ${view.workers.size} worker${view.workers.size === 1 ? '' : 's'}: ${parts.join(', ')}`;
+  const { size } = view.workers;
+  return `no room on ${size} worker${size === 1 ? '' : 's'}: ${parts.join(', ')}`;
 }

@@ -83,18 +83,14 @@ function execSession(socket: WebSocket, clock: Clock): ExecSession {
   const room = new InputRoom();
   socket.on('close', () => room.close());
   const control = (input: ExecInput): Promise<void> => send(socket, JSON.stringify(input));
+  let sent = Promise.resolve();
+  // A pipe may end while its last bytes wait for room: the end must not overtake them.
+  const inOrder = (act: () => Promise<void>): Promise<void> => (sent = sent.then(act));
   return {
     output: readOutput(webSocketReader(socket), exit, room),
     exit: exit.promise,
-    async write(bytes) {
-      const most = EXEC_MESSAGE_BYTES - 1;
-      for (let at = 0; at < bytes.length; at += most) {
-        const piece = bytes.subarray(at, at + most);
-        await room.take(piece.length);
-        await send(socket, Buffer.concat([Uint8Array.of(CHANNELS.stdin), piece]));
-      }
-    },
-    endInput: () => control({ type: 'end' }),
+    write: (bytes) => inOrder(() => sendInput(socket, room, bytes)),
+    endInput: () => inOrder(() => control({ type: 'end' })),
     resize: (cols, rows) => control({ type: 'resize', cols, rows }),
     signal: (signal) => control({ type: 'signal', signal }),
     close() {
@@ -104,6 +100,15 @@ function execSession(socket: WebSocket, clock: Clock): ExecSession {
       socket.once('close', () => timer.cancel());
     },
   };
+}
+
+async function sendInput(socket: WebSocket, room: InputRoom, bytes: Uint8Array): Promise<void> {
+  const most = EXEC_MESSAGE_BYTES - 1;
+  for (let at = 0; at < bytes.length; at += most) {
+    const piece = bytes.subarray(at, at + most);
+    await room.take(piece.length);
+    await send(socket, Buffer.concat([Uint8Array.of(CHANNELS.stdin), piece]));
+  }
 }
 
 /** A connection that is gone is reported once, by `output`. */

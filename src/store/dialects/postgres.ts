@@ -5,14 +5,7 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { DroverError } from '../../lib/errors.ts';
-import {
-  DeposedError,
-  type History,
-  type Store,
-  type Value,
-  type WriteBatch,
-} from '../contract.ts';
-import { createHistory } from '../history.ts';
+import { DeposedError, type Store, type Value, type WriteBatch } from '../contract.ts';
 import { loadMigrations, pendingMigrations } from '../migrations.ts';
 import { readSnapshot } from '../rebuild.ts';
 import {
@@ -44,37 +37,43 @@ interface Statements {
   delete: string;
 }
 
-export function openPostgres(url: string): Store {
+export function openPostgres(url: string, onLost: (error: Error) => void): Store {
   const client = new pg.Client({
     connectionString: url,
     types,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
   });
-  // The next commit meets the broken connection and ends the process; without a listener this event
-  // would.
+  // The lock went with the connection: another controller may be at work, so that even a read
+  // answered here would be old news.
   let broken: Error | null = null;
   client.on('error', (error) => {
     broken = error;
+    onLost(error);
   });
   const statements = new Map(TABLE_NAMES.map((name) => [name, statementsOf(name)]));
+  const lead = async (nowMs: number, newClusterId: string): Promise<ControllerRow> => {
+    await connect(client, url);
+    await takeLock(client);
+    await migrate(client);
+    await client.query(
+      'INSERT INTO controller VALUES (1, $1, 0, 0, 0) ON CONFLICT (id) DO NOTHING',
+      [newClusterId],
+    );
+    const taken = await client.query<ControllerRow>(
+      'UPDATE controller SET epoch = greatest(epoch + 1, $1) RETURNING *',
+      [nowMs],
+    );
+    const controller = taken.rows[0];
+    if (!controller) throw new Error('the controller row is missing');
+    return controller;
+  };
   return {
     kind: 'postgres',
+    lead,
     async boot(nowMs, newClusterId) {
-      await connect(client, url);
-      await takeLock(client);
-      await migrate(client);
-      await client.query(
-        'INSERT INTO controller VALUES (1, $1, 0, 0, 0) ON CONFLICT (id) DO NOTHING',
-        [newClusterId],
-      );
-      const taken = await client.query<ControllerRow>(
-        'UPDATE controller SET epoch = greatest(epoch + 1, $1) RETURNING *',
-        [nowMs],
-      );
-      const controller = taken.rows[0];
-      if (!controller) throw new Error('the controller row is missing');
-      const reads = readerOf(url);
+      const controller = await lead(nowMs, newClusterId);
+      const reads = openPostgresReader(url);
       try {
         return await readSnapshot(reads, controller, nowMs);
       } finally {
@@ -89,12 +88,7 @@ export function openPostgres(url: string): Store {
   };
 }
 
-export function openPostgresHistory(url: string): History {
-  const db = readerOf(url);
-  return createHistory(db, () => db.destroy());
-}
-
-function readerOf(url: string): Kysely<Database> {
+export function openPostgresReader(url: string): Kysely<Database> {
   const pool = new pg.Pool({
     connectionString: url,
     types,
@@ -157,13 +151,13 @@ function statementsOf(name: TableName): Statements {
   const sets = mutable.map((column) => `${column} = v.${column}`).join(', ');
   const insertOf = (columns: string[]): string =>
     `INSERT INTO ${name} (${columns.join(', ')}) SELECT * FROM unnest(${arrays(columns)})`;
+  const valuesOf = (columns: readonly string[]): string =>
+    `unnest(${arrays(columns)}) AS v(${columns.join(', ')})`;
   return {
     fresh: insertOf([...key, ...fixed]),
     insert: insertOf([...key, ...fixed, ...mutable]),
-    update: sets
-      ? `UPDATE ${name} t SET ${sets} FROM unnest(${arrays(changed)}) AS v(${changed.join(', ')}) WHERE ${match}`
-      : null,
-    delete: `DELETE FROM ${name} t USING unnest(${arrays(key)}) AS v(${key.join(', ')}) WHERE ${match}`,
+    update: sets ? `UPDATE ${name} t SET ${sets} FROM ${valuesOf(changed)} WHERE ${match}` : null,
+    delete: `DELETE FROM ${name} t USING ${valuesOf(key)} WHERE ${match}`,
   };
 }
 
