@@ -23,6 +23,7 @@ import { createMetrics } from './metrics.ts';
 import { createMutate, type Mutate } from './mutate.ts';
 import type { Planner } from './planner.ts';
 import { createScheduleStep } from './schedule.ts';
+import { checkScopes } from './scopes.ts';
 import { hashSecret } from './secrets.ts';
 import { Sessions } from './sessions.ts';
 import { createTunnelCalls, Tunnels } from './tunnels.ts';
@@ -115,7 +116,7 @@ export function createController(options: ControllerOptions): Controller {
     },
   });
   const logAccess = createLogAccess({ state, history, logs, jobs, agents, clock });
-  const coordinator: Coordinator = {
+  const coordinator: Coordinator = checkScopes({
     ...fleet,
     ...jobs,
     ...logAccess,
@@ -124,7 +125,7 @@ export function createController(options: ControllerOptions): Controller {
     sync: (token, request) => agents.sync(token, request),
     readiness: () => readiness(loops, history),
     metrics: () => metrics.render(),
-  };
+  });
 
   return {
     coordinator,

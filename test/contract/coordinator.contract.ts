@@ -1,7 +1,7 @@
 /** What every Coordinator must do, wherever it is. Run on each implementation by a test file. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { JobSpec } from '../../src/model/job.ts';
-import type { Principal } from '../../src/model/token.ts';
+import type { Principal, Scope } from '../../src/model/token.ts';
 import type { Page } from '../../src/protocol/coordinator.ts';
 import { createToken } from '../../src/protocol/fleet.ts';
 import { jobSpec, type PageQuery, type SubmittedSpec } from '../../src/protocol/jobs.ts';
@@ -70,15 +70,39 @@ function tokens(subject: () => Subject): void {
     expect(await it.authenticate(NEVER_A_TOKEN)).toBeUndefined();
   });
 
-  test('a scope that a token lacks is named in the refusal', async () => {
+  test('a scope that a token lacks is named in the refusal, whatever is asked', async () => {
     const { it, admin } = subject();
-    const reader: Principal = { ...admin, scopes: ['jobs:read'] };
-    const request = { specs: [spec({})], idempotencyKey: null, bodyHash: null };
-    await expect(it.submit(reader, request)).rejects.toMatchObject({
-      name: 'DroverError',
-      code: 'PERMISSION_DENIED',
-      message: expect.stringContaining('jobs:manage'),
+    const without = (scope: Scope): Principal => ({
+      ...admin,
+      scopes: admin.scopes.filter((one) => one !== scope),
     });
+    const request = { specs: [spec({})], idempotencyKey: null, bodyHash: null };
+    const reader = without('jobs:read');
+    const asked: [Scope, () => Promise<unknown>][] = [
+      ['jobs:manage', () => it.submit(without('jobs:manage'), request)],
+      ['jobs:manage', () => it.cancelJob(without('jobs:manage'), 'j')],
+      ['jobs:read', () => it.getJob(reader, 'j')],
+      ['jobs:read', () => it.listJobs(reader, FIRST)],
+      ['jobs:read', () => it.listTasks(reader, 'j', FIRST)],
+      ['jobs:read', () => it.listAttempts(reader, 'j', FIRST)],
+      ['jobs:read', () => it.listEvents(reader, 'j', FIRST)],
+      ['jobs:read', () => it.waitJob(reader, 'j', 0)],
+      ['jobs:read', () => it.readLogs(reader, 'j', { after: 0, waitMs: 0 })],
+      ['jobs:read', () => it.queue(reader, FIRST)],
+      ['fleet:read', () => it.cluster(without('fleet:read'))],
+      ['fleet:read', () => it.listWorkers(without('fleet:read'), FIRST)],
+      ['fleet:manage', () => it.setDraining(without('fleet:manage'), 'w', true)],
+      ['tokens:manage', () => it.listTokens(without('tokens:manage'), FIRST)],
+      ['tokens:manage', () => it.createToken(without('tokens:manage'), createToken.parse({}))],
+      ['tokens:manage', () => it.revokeToken(without('tokens:manage'), 't')],
+    ];
+    for (const [scope, ask] of asked) {
+      await expect(ask(), scope).rejects.toMatchObject({
+        name: 'DroverError',
+        code: 'PERMISSION_DENIED',
+        message: expect.stringContaining(scope),
+      });
+    }
   });
 }
 

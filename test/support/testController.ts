@@ -13,7 +13,8 @@ import type { JoinReply, JoinRequest, SyncReply, SyncRequest } from '../../src/p
 import type { Coordinator } from '../../src/protocol/coordinator.ts';
 import { jobSpec, type SubmittedSpec } from '../../src/protocol/jobs.ts';
 import type { History, Store, WriteBatch } from '../../src/store/contract.ts';
-import { openSqlite, openSqliteHistory } from '../../src/store/dialects/sqlite.ts';
+import { openSqlite } from '../../src/store/dialects/sqlite.ts';
+import { openHistory } from '../../src/store/open.ts';
 import { ManualClock } from './manualClock.ts';
 
 export const ADMIN_SECRET = 'drv_test';
@@ -70,7 +71,7 @@ export class TestController {
     const sqlite = { file, cacheBytes: 1 << 20, checkpointPages: 1000 };
     const store = openSqlite(sqlite);
     const snapshot = await store.boot(this.clock.now(), 'c0test');
-    const history = wrap(openSqliteHistory(sqlite));
+    const history = wrap(openHistory({ kind: 'sqlite', ...sqlite }));
     const random = seededRandom(this.clock.bootMs());
     this.controller = createController({
       snapshot,
