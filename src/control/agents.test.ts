@@ -133,6 +133,11 @@ describe('an order', () => {
     });
   });
 
+  test('has a lease that leaves room for its grace, however long that is', async () => {
+    const { attemptLeaseMs } = await ordered({ graceMs: 600_000 });
+    expect(attemptLeaseMs).toBe(600_000 + TIMERS.killMarginMs + TIMERS.workerLeaseMs);
+  });
+
   test('of an array knows its index, of a gang where its members meet', async () => {
     const array = await ordered({ shape: { kind: 'array', indices: [7] } });
     expect(array.env['DROVER_ARRAY_INDEX']).toBe('7');

@@ -13,6 +13,7 @@ import type { Mutate } from './mutate.ts';
 export interface LeaseSettings {
   workerLeaseMs: number;
   attemptLeaseMs: number;
+  killMarginMs: number;
 }
 
 export interface LeaseOptions {
@@ -56,8 +57,15 @@ export function createLeaseStep(options: LeaseOptions): () => Promise<void> {
   }
 }
 
+/**
+ * The job's own lease or the cluster's, but never too short for the job's grace: an agent begins
+ * to stop an attempt one grace and the margin before its lease ends, so with less it would have to
+ * stop what it has just started, and starts nothing.
+ */
 export function leaseOf(state: State, attempt: Attempt, settings: LeaseSettings): number {
-  return state.jobs.get(attempt.job)?.job.spec.attemptLeaseMs || settings.attemptLeaseMs;
+  const spec = state.jobs.get(attempt.job)?.job.spec;
+  const leastMs = (spec?.graceMs ?? 0) + settings.killMarginMs + settings.workerLeaseMs;
+  return Math.max(spec?.attemptLeaseMs || settings.attemptLeaseMs, leastMs);
 }
 
 function seconds(ms: number): number {
