@@ -44,11 +44,14 @@ async function answer(
   return await methods[method]?.apply(methods, args);
 }
 
-/** The far side's interface. Everything waiting is rejected when the port closes. */
+const GONE: WireError = { code: 'UNAVAILABLE', message: 'that part of Drover has stopped' };
+
+/** The far side's interface. When the port closes, what waits is rejected, and all that follows. */
 export function remote<T extends object>(port: Port, names: readonly (keyof T & string)[]): T {
   const waiting = new Map<number, (reply: Reply) => void>();
   const calls = sender<Call>((batch) => port.postMessage({ calls: batch }));
   let next = 0;
+  let closed = false;
   port.on('message', (message: Message) => {
     if (!('replies' in message)) return;
     for (const reply of message.replies) {
@@ -57,14 +60,15 @@ export function remote<T extends object>(port: Port, names: readonly (keyof T & 
     }
   });
   port.on('close', () => {
-    const gone: WireError = { code: 'UNAVAILABLE', message: 'that part of Drover has stopped' };
-    for (const [id, settle] of waiting) settle([id, false, gone]);
+    closed = true;
+    for (const [id, settle] of waiting) settle([id, false, GONE]);
     waiting.clear();
   });
   const call =
     (name: string) =>
     (...args: unknown[]) =>
       new Promise((resolve, reject) => {
+        if (closed) return reject(fromWire(GONE));
         const id = next++;
         waiting.set(id, ([, ok, value]) =>
           ok ? resolve(value) : reject(fromWire(value as WireError)),

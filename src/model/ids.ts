@@ -33,7 +33,7 @@ export function attemptUid(task: TaskId, n: number, random: string): AttemptUid 
 
 /** Null when the text cannot be an attempt's uid. */
 export function parseAttemptUid(uid: string): { job: JobId; index: number; n: number } | null {
-  const match = /^([a-z0-9]+)\.(\d{1,9})\.(\d{1,9})\.[0-9a-f]+$/.exec(uid);
+  const match = /^([a-z0-9]+)\.(\d{1,10})\.(\d{1,9})\.[0-9a-f]+$/.exec(uid);
   if (!match) return null;
   return { job: match[1] as JobId, index: Number(match[2]), n: Number(match[3]) };
 }
