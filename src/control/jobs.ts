@@ -132,10 +132,14 @@ export function createJobs(options: JobsOptions): Jobs {
       ...(query.name !== undefined && { name: query.name }),
       ...(query.owner !== undefined && { owner: query.owner }),
     });
-    return rows.map((row) => {
-      const live = row.end_state === null ? liveOf(who, row.id) : undefined;
-      return live ? viewOf(live) : endedJobView(row);
-    });
+    return Promise.all(
+      rows.map((row) => {
+        if (row.end_state !== null) return endedJobView(row);
+        const live = liveOf(who, row.id);
+        // Neither ended nor live: it has ended since its row was read.
+        return live ? viewOf(live) : getJob(who, row.id);
+      }),
+    );
   }
 
   async function cancelJob(who: Principal, id: string): Promise<JobView> {
