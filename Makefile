@@ -17,7 +17,8 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 INSTALLED := node_modules/.drover-installed
 BENCH_INSTALLED := bench/node_modules/.drover-installed
 
-SEEDS ?= 100
+SEEDS ?= 500
+FROM ?= 1
 ARGS ?=
 
 ##@ To use it
@@ -43,8 +44,8 @@ fmt: setup ## Format every file
 gen: setup ## Generate src/protocol/gen from proto/
 	buf lint && buf generate
 
-sim: setup ## The simulator on SEEDS=100 seeds (SEED=n replays one)
-	node test/sim/main.ts $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(ARGS)
+sim: setup ## The simulator on SEEDS=500 seeds (SEED=n replays one; docs/simulator.md)
+	@node test/sim/main.ts $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --from $(FROM)) $(ARGS)
 
 soak: setup system-packages ## The long faults: 200 kills of the controller under load
 	SOAK=1 npm run --silent test -- --project system $(ARGS)

@@ -88,7 +88,7 @@ describe('a new agent', () => {
 });
 
 describe('an agent that starts again', () => {
-  test('is the same worker, with syncs ordered after all earlier ones, and what still runs', async () => {
+  test('is the same worker, with later syncs and what still runs', async () => {
     saved = { worker: 'w7', token: 'drw_w7', clusterId: 'c1', starts: 3 };
     runtime.see('a', 'RUNNING');
     await start();

@@ -169,11 +169,12 @@ export function startAgent(options: AgentOptions): Agent {
 
   function follow(reply: SyncReply, sentBootMs: number): void {
     const marginMs = reply.timers.killMarginMs;
-    // A reply that lay unread (the agent was stopped, the machine slept) may be older than the
-    // lease it gives: the task may run elsewhere by now.
-    const ageMs = clock.bootMs() - sentBootMs;
     for (const order of reply.desired) {
-      if (ageMs < order.attemptLeaseMs - marginMs - order.graceMs) runtime.start(order);
+      // A reply that lay unread (the agent was stopped, the machine slept) may be older than the
+      // lease it gives: the task may run elsewhere by now.
+      const killAtBootMs = sentBootMs + order.attemptLeaseMs - marginMs;
+      const late = clock.bootMs() >= killAtBootMs - order.graceMs;
+      if (!late) runtime.start(order, killAtBootMs);
     }
     for (const order of reply.stop) runtime.stop(order);
     for (const uid of reply.acknowledged) runtime.forget(uid);

@@ -63,7 +63,7 @@ describe('the committer', () => {
     disk[0]?.done.resolve();
     await clock.settle();
     expect(call.answered).toBe(true);
-    expect([committer.batches(), committer.rows()]).toEqual([1, 3]);
+    expect([committer.batches(), committer.rows()]).toEqual([1, 2]);
   });
 
   test('whoever falls together shares a batch', async () => {

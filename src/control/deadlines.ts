@@ -70,9 +70,12 @@ export function createDeadlineStep(
     const known = deadlines.get(id);
     if (known !== undefined) return known;
     const nowBootMs = clock.bootMs();
-    const mostMs = lookedAtBootMs === null ? limitMs : nowBootMs - lookedAtBootMs;
-    const usedMs = Math.min(limitMs, mostMs, Math.max(0, clock.now() - sinceMs));
-    deadlines.set(id, nowBootMs + limitMs - usedMs);
-    return nowBootMs + limitMs - usedMs;
+    const agedMs = Math.max(0, clock.now() - sinceMs);
+    // Older than the look that did not find it: the clock has stepped. Rather a look late than
+    // early.
+    const stepped = lookedAtBootMs !== null && agedMs > nowBootMs - lookedAtBootMs;
+    const deadline = nowBootMs + limitMs - (stepped ? 0 : Math.min(limitMs, agedMs));
+    deadlines.set(id, deadline);
+    return deadline;
   }
 }

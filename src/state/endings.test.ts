@@ -89,7 +89,7 @@ describe('a retry', () => {
     expect(it.state.attempts.get(second!)).toMatchObject({ n: 2 });
     it.exit(second!, 6);
     expect(task).toMatchObject({ state: 'FAILED', failures: 2, exitCode: 6, attempts: 2 });
-    expect(task.reason).toBe('exit code 6; all 1 retries are used');
+    expect(task.reason).toBe('exit code 6; its retry is used');
   });
 
   test('that succeeds has no failure left to show', () => {

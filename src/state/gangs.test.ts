@@ -102,7 +102,7 @@ describe('a member that fails', () => {
     stopRest();
     expect(states()).toBe('FAILED FAILED FAILED');
     expect([...it.state.changes.endings.values()]).toMatchObject([
-      { state: 'FAILED', exitCode: 8, reason: 'exit code 8; all 1 retries are used', failed: 3 },
+      { state: 'FAILED', exitCode: 8, reason: 'exit code 8; its retry is used', failed: 3 },
     ]);
   });
 

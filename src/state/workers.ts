@@ -40,13 +40,12 @@ export function join(state: State, mutation: Join, nowMs: number): Result {
 
 function supersede(state: State, live: LiveWorker, mutation: Join, nowMs: number): Result {
   const { worker } = live;
-  const rebooted = worker.bootId !== mutation.worker.bootId;
   state.workersByToken.delete(worker.tokenHash);
   Object.assign(worker, mutation.worker);
   state.workersByToken.set(worker.tokenHash, live);
   if (worker.state === 'SUSPECT') worker.state = moveWorker('recover', worker.state);
-  // Another boot id is proof that nothing of before still runs there.
-  if (rebooted) loseAll(state, live, 'the machine was restarted', nowMs);
+  // What ran there before is settled by its next syncs, which list it or do not. A new boot id is
+  // no proof: a join may come late, and a machine that restarted need not have joined again since.
   live.capacity = new Capacity(worker.resources);
   for (const uid of live.attempts.keys()) {
     const claim = state.claims.get(uid);

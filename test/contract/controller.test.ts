@@ -75,12 +75,12 @@ async function onThreads(): Promise<CoordinatorUnderTest> {
     logs: { level: 'error' },
     leases: { longPollMs: 2000 },
   });
-  const { coordinator, close } = await startController(settings, TOKENS, silentLog);
+  const controller = await startController(settings, TOKENS, silentLog);
   return {
-    coordinator,
+    coordinator: controller.coordinator,
     ...SECRETS,
     async close() {
-      await close();
+      await controller.close();
       rmSync(dir, { recursive: true });
     },
   };

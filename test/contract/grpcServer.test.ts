@@ -79,7 +79,10 @@ describe('who may call', () => {
     closers.push(() => server.close());
     const url = `grpc://127.0.0.1:${server.port}`;
     const gateway = client({ url, apiSecret: 'any' });
-    await expect(gateway.authenticate('x')).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
+    await expect(gateway.authenticate('x')).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      message: 'the controller does not trust this gateway: their secrets differ',
+    });
   });
 
   test("a token no header can carry is nobody's", async () => {

@@ -170,9 +170,14 @@ describe('a gateway that cannot', () => {
   test('another secret than the controller: nobody is let in, and it says why', async () => {
     const wrong = gateway(['--coordinator', grpcUrl], { DROVER_GRPC_API_SECRET: `${SECRET}-not` });
     const at = await listens(wrong, 'gateway listens');
-    const answer = await call(at, 'GET /v1/jobs', undefined, { token });
-    expect(answer.status).toBeGreaterThanOrEqual(401);
-    expect(answer.body['code']).not.toBe('INTERNAL');
+    const [jobs, ready] = await Promise.all([
+      call(at, 'GET /v1/jobs', undefined, { token }),
+      call(at, 'GET /readyz'),
+    ]);
+    for (const { status, body } of [jobs, ready]) {
+      expect([status, body['detail']]).toEqual([503, expect.stringContaining('secrets differ')]);
+      expect(body['hint']).toContain('DROVER_GRPC_API_SECRET');
+    }
     wrong.child.kill('SIGTERM');
     await wrong.ended;
   });

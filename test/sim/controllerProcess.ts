@@ -2,13 +2,21 @@
 import { createController, type Controller } from '../../src/control/controller.ts';
 import type { LogStore } from '../../src/control/logs.ts';
 import { createPlanner, type Planner } from '../../src/control/planner.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
 import type { Store, WriteBatch } from '../../src/store/contract.ts';
 import { openSqlite } from '../../src/store/dialects/sqlite.ts';
 import { openHistory } from '../../src/store/open.ts';
-import type { Process, World } from './world.ts';
+import type { Checker } from './checkers/checker.ts';
+import type { Commit } from './checkers/mirror.ts';
+import { Disk } from './checkers/disk.ts';
+import type { Coverage } from './coverage.ts';
+import type { CrashPoints } from './crashPoints.ts';
+import { CLUSTER_ID, keepAsIs, sqliteOptions } from './database.ts';
+import { copyOf } from './plainData.ts';
+import type { Host, Process, World } from './world.ts';
 
-export interface StoreFaults {
+interface StoreFaults {
   /** The commit happens, but its reply is lost. */
   commitUnknown: number;
   /** The commit does not happen. */
@@ -17,18 +25,34 @@ export interface StoreFaults {
   slow: number;
 }
 
+export const CONTROLLER_POINTS = {
+  'before commit': 150,
+  'after commit': 150,
+  'with changes applied': 200,
+  'before an answer': 300,
+  'with a plan in hand': 40,
+} as const;
+export type ControllerPoint = keyof typeof CONTROLLER_POINTS;
+
 export interface ControllerProcessOptions {
   world: World;
   file: string;
   faults: StoreFaults;
-  onBoot: (controller: Controller, epoch: number) => void;
-  onCommit: (batch: WriteBatch) => void;
-  onBroken: (what: string) => void;
+  points: CrashPoints<ControllerPoint>;
+  checker: () => Checker;
+  coverage: () => Coverage;
+  onCommit: (commit: Commit) => void;
 }
 
 export const ADMIN_SECRET = 'drv_sim';
 export const JOIN_SECRET = 'drj_sim';
-export const ATTEMPT_LEASE_MS = 60_000;
+export const TIMERS = {
+  workerLeaseMs: 12_000,
+  attemptLeaseMs: 30_000,
+  killMarginMs: 8000,
+  longPollMs: 8000,
+};
+const LOOPS = { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000 };
 
 const noLogs: LogStore = {
   append: async () => [],
@@ -40,125 +64,178 @@ const noLogs: LogStore = {
 
 export class ControllerProcess {
   readonly #options: ControllerProcessOptions;
+  readonly #world: World;
+  readonly host: Host = { wallOffsetMs: 0 };
   process: Process | null = null;
   controller: Controller | null = null;
+  disk: Disk | null = null;
   #close: (() => Promise<void>) | null = null;
   boots = 0;
+  /** Keys whose commit was answered by nobody, though it happened. */
+  unknownCommits = 0;
 
   constructor(options: ControllerProcessOptions) {
     this.#options = options;
+    this.#world = options.world;
   }
 
   async start(): Promise<void> {
     if (this.process?.alive) return;
-    const { world, file, onBoot } = this.#options;
-    const process = world.spawn(`controller${++this.boots}`);
+    const { file, checker, coverage } = this.#options;
+    const world = this.#world;
+    const process = world.spawn('controller', this.host);
     this.process = process;
+    this.boots++;
     const clock = world.clockOf(process);
-    const sqlite = { file, cacheBytes: 1 << 20, checkpointPages: 1000 };
+    const sqlite = sqliteOptions(file);
     const store = openSqlite(sqlite);
-    this.#close = () => store.close();
-    const snapshot = await store.boot(clock.now(), 'c0sim');
-    if (!process.alive) return;
+    const snapshot = await store.boot(clock.now(), CLUSTER_ID);
     const history = openHistory({ kind: 'sqlite', ...sqlite });
+    const disk = new Disk(file);
+    this.disk = disk;
     this.#close = async () => {
+      disk.close();
       await history.close();
       await store.close();
     };
+    world.note('controller', `up, epoch ${snapshot.epoch}`);
+    coverage().boots = this.boots;
+    checker().booted(snapshot.epoch);
     this.controller = createController({
-      snapshot,
-      storeKind: 'sqlite',
+      ...{ snapshot, history, logs: noLogs, storeKind: 'sqlite' },
       writer: { commit: (batch) => this.#commit(process, store, batch) },
-      history,
       planner: this.#slowPlanner(process, createPlanner(world.random)),
-      logs: noLogs,
-      clock,
+      clock: this.#mortalClock(clock),
       random: world.random,
-      log: this.#log(),
+      log: findingLog((what) => checker().broken(what)),
       settings: {
         clusterName: 'sim',
-        timers: {
-          workerLeaseMs: 20_000,
-          attemptLeaseMs: ATTEMPT_LEASE_MS,
-          killMarginMs: 15_000,
-          longPollMs: 10_000,
-        },
-        loops: { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000 },
+        timers: TIMERS,
+        loops: LOOPS,
         pools: [{ name: 'default', largestWorker: null }],
       },
-      onFatal: (error) => {
-        world.note(`controller gives up: ${(error as Error).message}`);
-        this.crash();
-      },
+      onFatal: (error) => this.crash((error as Error).message),
     });
-    world.note(`controller up, epoch ${snapshot.epoch}`);
-    onBoot(this.controller, snapshot.epoch);
     void this.controller.ensureTokens({ admin: ADMIN_SECRET, join: JOIN_SECRET });
   }
 
-  /** Gone between two awaits: memory lost, the file as it is. */
-  crash(): void {
+  /** Gone between two awaits: memory lost, the files as they are. */
+  crash(why: string): void {
     if (!this.process?.alive) return;
     this.process.alive = false;
     this.controller = null;
-    this.#options.world.note('controller crashed');
+    this.disk = null;
+    this.#world.note('controller', `crashed: ${why}`);
+    const restore = keepAsIs(this.#options.file);
     void this.#close?.();
     this.#close = null;
+    restore();
+  }
+
+  /** Dies here when the seed says so. */
+  point(name: ControllerPoint): boolean {
+    if (!this.process?.alive || !this.#options.points.passes(name)) return false;
+    this.#options.coverage().saw(`controller crash ${name}`);
+    this.crash(name);
+    return true;
   }
 
   /** No more faults of its own. */
   calm(): void {
     Object.assign(this.#options.faults, { commitUnknown: 0, commitFails: 0, slow: 0 });
+    this.#options.points.disarm();
   }
 
-  /** The writer thread: works later, answers later still; dies with the process. */
+  /** `soon` is where batches begin: what was applied before it is in nobody's hands yet. */
+  #mortalClock(clock: Clock): Clock {
+    return {
+      ...clock,
+      soon: (run) =>
+        clock.soon(() => {
+          if (!this.point('with changes applied')) run();
+        }),
+    };
+  }
+
+  /** The writer thread: works later, answers later still; stops and dies with the process. */
   #commit(process: Process, store: Store, batch: WriteBatch): Promise<void> {
-    const { world, faults, onCommit } = this.#options;
+    const { faults, coverage } = this.#options;
+    const world = this.#world;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const work = (): void => {
+      if (this.point('before commit')) return;
+      if (world.chance(faults.commitFails)) {
+        coverage().saw('commit failed');
+        reject(new Error('disk full'));
+        return;
+      }
+      // SQLite does it at once; the promise is only the contract's.
+      store.commit(batch).catch((error: unknown) => reject(error as Error));
+      this.#committed(batch);
+      if (this.point('after commit')) return;
+      const unknown = world.chance(faults.commitUnknown);
+      world.after(world.between(0, 2), () =>
+        world.inside(process, () => {
+          if (!unknown) return resolve();
+          this.unknownCommits++;
+          coverage().saw('commit unknown');
+          reject(new Error('the reply to a commit was lost'));
+        }),
+      );
+    };
     const slowMs = world.chance(faults.slow) ? world.between(100, 5000) : world.between(0, 3);
-    return new Promise((resolve, reject) => {
-      world.after(slowMs, 'commit', () => {
-        if (!process.alive) return;
-        if (world.chance(faults.commitFails)) {
-          reject(new Error('disk full'));
-          return;
-        }
-        void store.commit(batch).then(() => {
-          world.note(`commit up to ${batch.seq}`);
-          onCommit(batch);
-          const unknown = world.chance(faults.commitUnknown);
-          world.after(world.between(0, 2), 'committed', () => {
-            if (!process.alive) return;
-            if (unknown) reject(new Error('the reply to a commit was lost'));
-            else world.inside(process, resolve);
-          });
-        }, reject);
-      });
-    });
+    world.after(slowMs, () => world.inside(process, work));
+    return promise;
+  }
+
+  #committed(batch: WriteBatch): void {
+    const { checker, coverage } = this.#options;
+    const commit = checker().committed(batch);
+    coverage().committed(commit);
+    this.#options.onCommit(commit);
+    for (const { kind, job, task, attempt, worker, data } of commit.events) {
+      const about = [attempt ?? task ?? job ?? '', worker ?? '', data].join(' ');
+      this.#world.note('committed', `${kind} ${about}`);
+    }
   }
 
   #slowPlanner(process: Process, planner: Planner): Planner {
-    const { world, faults } = this.#options;
+    const { faults, coverage } = this.#options;
+    const world = this.#world;
+    let planned: string[] = [];
     return {
-      async plan(deltas, nowMs) {
-        const plan = await planner.plan(structuredClone(deltas), nowMs);
-        const slowMs = world.chance(faults.slow) ? world.between(10, 2000) : 0;
+      plan: async (deltas, nowMs) => {
+        const gone = new Set<string>(deltas.claimsGone);
+        const stale = planned.filter((uid) => gone.has(uid) && !coverage().knows(uid));
+        if (stale.length > 0) coverage().saw('stale placement', stale.length);
+        const plan = await planner.plan(copyOf(deltas), nowMs);
+        planned = plan.placements.flatMap((one) => one.tasks.map(({ claim }) => claim.owner));
+        if (plan.placements.length > 0 && this.point('with a plan in hand')) {
+          return new Promise(() => undefined);
+        }
+        const slowMs = world.chance(faults.slow) ? world.between(10, 3000) : 0;
         return new Promise((resolve) => {
-          world.after(slowMs, 'planned', () => world.inside(process, () => resolve(plan)));
+          world.after(slowMs, () => world.inside(process, () => resolve(plan)));
         });
       },
     };
   }
+}
 
-  /** An error in the log of production code is a finding. */
-  #log(): Log {
-    const { onBroken } = this.#options;
-    const log: Log = {
-      debug() {},
-      info() {},
-      warn() {},
-      error: (fields, message) => onBroken(`${message}: ${JSON.stringify(fields)}`),
-      child: () => log,
-    };
-    return log;
-  }
+/** An error in the log of production code is a finding. */
+export function findingLog(found: (what: string) => void): Log {
+  const log: Log = {
+    debug() {},
+    info() {},
+    warn() {},
+    error: (fields, message) => found(`${message}: ${describe(fields)}`),
+    child: () => log,
+  };
+  return log;
+}
+
+function describe(fields: object): string {
+  return JSON.stringify(fields, (_key, value: unknown) =>
+    value instanceof Error ? (value.stack ?? value.message) : value,
+  );
 }

@@ -1,16 +1,17 @@
 /**
- * A machine: processes and attempt directories that outlive agents, a watchdog that outlives them too, and
- * reboots that end everything but the disk.
+ * A machine: processes and attempt directories that outlive agents, a watchdog that outlives them
+ * too, and reboots that end everything but the disk.
  */
 import type { Identity, IdentityFile } from '../../src/agent/agent.ts';
 import type { LocalAttempt, Runtime } from '../../src/agent/runtimes/contract.ts';
 import type { AttemptOrder, Observation, StopOrder } from '../../src/protocol/agent.ts';
 import type { Timer } from '../../src/lib/clock.ts';
-import type { Process, World } from './world.ts';
+import type { Host, Process, World } from './world.ts';
 
-export interface SimAttempt {
+interface SimAttempt {
   uid: string;
   order: AttemptOrder | null;
+  behaviour: Behaviour | null;
   observation: Observation;
   /** The process, as the machine knows it; false once it is gone. */
   alive: boolean;
@@ -25,53 +26,65 @@ export interface Behaviour {
   ignoresTerm: boolean;
 }
 
+/** Who is told what really happens on machines. */
+interface MachineWatcher {
+  started(machine: string, order: AttemptOrder): void;
+  ended(machine: string, uid: string, exitCode: number | null): void;
+  /** A process outlived its lease and the watchdog ended it. */
+  expired(uid: string): void;
+}
+
+/** What an agent changes on its machine, one at a time. */
+export type Effect = 'start' | 'stop' | 'forget' | 'renew' | 'save';
+
+export interface MachineOptions {
+  world: World;
+  name: string;
+  behave: (order: AttemptOrder) => Behaviour;
+  watcher: MachineWatcher;
+  /** Before each change an agent makes here; may end the agent, and then nothing is changed. */
+  beforeEffect: (agent: Process, effect: Effect) => void;
+  killMarginMs: number;
+}
+
+const WATCHDOG_PERIOD_MS = 1000;
+const QUICK_STOP_MS = 2000;
+
 export class Machine {
   readonly name: string;
+  readonly host: Host = { wallOffsetMs: 0 };
+  readonly #options: MachineOptions;
   readonly #world: World;
-  readonly #behave: (order: AttemptOrder) => Behaviour;
-  readonly attempts = new Map<string, SimAttempt>();
+  readonly #attempts = new Map<string, SimAttempt>();
   boot = 1;
   identity: Identity | null = null;
-  /** Exit codes that really happened, by uid: what a visible result is checked against. */
-  readonly exits: Map<string, number>;
   #changed: () => void = () => undefined;
   #watchdog: Timer | null = null;
 
-  constructor(
-    world: World,
-    name: string,
-    exits: Map<string, number>,
-    behave: (order: AttemptOrder) => Behaviour,
-  ) {
-    this.#world = world;
-    this.name = name;
-    this.exits = exits;
-    this.#behave = behave;
+  constructor(options: MachineOptions) {
+    this.#options = options;
+    this.#world = options.world;
+    this.name = options.name;
   }
 
-  identityFile(): IdentityFile {
+  identityFile(agent: Process): IdentityFile {
     return {
       load: () => this.identity,
-      save: (identity) => {
-        this.identity = { ...identity };
-      },
+      save: (identity) =>
+        this.#effect(agent, 'save', () => {
+          this.identity = { ...identity };
+        }),
     };
   }
 
   /** The runtime of one agent process; a later agent gets another over the same machine. */
   runtime(agent: Process): Runtime {
     return {
-      list: () => [...this.attempts.values()].map(localOf),
-      start: (order) => this.#start(order),
-      stop: (order) => this.#stop(order),
-      forget: (uid) => void this.attempts.delete(uid),
-      renewLease: (deadlines) => {
-        for (const { uid, killAtBootMs } of deadlines) {
-          const attempt = this.attempts.get(uid);
-          if (attempt) attempt.killAtMs = killAtBootMs;
-        }
-        this.#watch();
-      },
+      list: () => [...this.#attempts.values()].map(localOf),
+      start: (order, killAtMs) => this.#effect(agent, 'start', () => this.#start(order, killAtMs)),
+      stop: (order) => this.#effect(agent, 'stop', () => this.#stop(order)),
+      forget: (uid) => this.#effect(agent, 'forget', () => void this.#attempts.delete(uid)),
+      renewLease: (deadlines) => this.#effect(agent, 'renew', () => this.#renew(deadlines)),
       onChange: (changed) => {
         this.#changed = () => this.#world.inside(agent, changed);
       },
@@ -82,52 +95,66 @@ export class Machine {
   /** Power off and on: no process survives, directories do. */
   reboot(): void {
     this.boot++;
-    for (const attempt of this.attempts.values()) {
+    for (const attempt of this.#attempts.values()) {
       if (attempt.alive) this.#end(attempt, { cause: 'lost', message: 'the machine restarted' });
     }
   }
 
-  live(): SimAttempt[] {
-    return [...this.attempts.values()].filter((attempt) => attempt.alive);
+  /** A new disk: comes only with a reboot, because processes do not outlive it. */
+  wipe(): void {
+    this.#attempts.clear();
+    this.identity = null;
   }
 
-  #start(order: AttemptOrder): void {
-    if (this.attempts.has(order.uid)) return;
+  /** Attempts that run or whose end nobody has acknowledged. */
+  attempts(): string[] {
+    return [...this.#attempts.keys()];
+  }
+
+  live(): string[] {
+    return [...this.#attempts.values()].filter(({ alive }) => alive).map(({ uid }) => uid);
+  }
+
+  #effect(agent: Process, effect: Effect, change: () => void): void {
+    if (agent.alive) this.#options.beforeEffect(agent, effect);
+    if (agent.alive) change();
+  }
+
+  #start(order: AttemptOrder, killAtMs?: number): void {
+    if (this.#attempts.has(order.uid)) return;
+    const behaviour = this.#options.behave(order);
     const attempt: SimAttempt = {
       uid: order.uid,
       order,
+      behaviour,
       observation: { uid: order.uid, state: 'STARTING' },
       alive: true,
-      killAtMs: Infinity,
+      killAtMs: killAtMs ?? this.#world.nowMs + order.attemptLeaseMs - this.#options.killMarginMs,
       stopping: null,
     };
-    this.attempts.set(order.uid, attempt);
-    const { durationMs, exitCode, ignoresTerm } = this.#behave(order);
-    this.#world.note(`${this.name} starts ${order.uid}`);
+    this.#attempts.set(order.uid, attempt);
+    this.#watch();
+    this.#world.note(this.name, `starts ${order.uid}`);
+    this.#options.watcher.started(this.name, order);
     const startMs = this.#world.between(1, 50);
-    this.#world.after(startMs, 'process starts', () => {
+    this.#world.after(startMs, () => {
       if (!attempt.alive || attempt.stopping) return;
       attempt.observation = { uid: order.uid, state: 'RUNNING' };
       this.#changed();
     });
-    this.#world.after(startMs + durationMs, 'process exits', () => {
-      if (attempt.alive && !attempt.stopping) {
-        this.#end(attempt, { cause: 'exited', exitCode });
-      }
+    this.#world.after(startMs + behaviour.durationMs, () => {
+      if (!attempt.alive || attempt.stopping) return;
+      this.#end(attempt, { cause: 'exited', exitCode: behaviour.exitCode });
     });
-    attempt.order = { ...order, env: { ...order.env, IGNORES_TERM: String(ignoresTerm) } };
   }
 
   #stop(order: StopOrder): void {
-    const attempt = this.attempts.get(order.uid);
+    const attempt = this.#attempts.get(order.uid);
     if (!attempt) {
-      this.attempts.set(order.uid, {
-        uid: order.uid,
-        order: null,
+      this.#attempts.set(order.uid, {
+        ...{ uid: order.uid, order: null, behaviour: null, alive: false, stopping: order },
         observation: { uid: order.uid, state: 'ENDED', cause: 'never-started' },
-        alive: false,
         killAtMs: Infinity,
-        stopping: order,
       });
       this.#changed();
       return;
@@ -135,31 +162,45 @@ export class Machine {
     if (!attempt.alive || attempt.stopping) return;
     attempt.stopping = order;
     attempt.observation = { uid: order.uid, state: 'STOPPING' };
-    const ignores = attempt.order?.env['IGNORES_TERM'] === 'true';
-    const delayMs = ignores ? order.graceMs : this.#world.between(0, Math.min(order.graceMs, 2000));
-    this.#world.after(delayMs, 'process stops', () => {
+    this.#world.note(this.name, `stops ${order.uid} (${order.cause})`);
+    const quickMs = this.#world.between(0, Math.min(order.graceMs, QUICK_STOP_MS));
+    const delayMs = attempt.behaviour?.ignoresTerm ? order.graceMs : quickMs;
+    this.#world.after(delayMs, () => {
       if (attempt.alive) this.#end(attempt, { cause: order.cause });
     });
+  }
+
+  #renew(deadlines: { uid: string; killAtBootMs: number }[]): void {
+    for (const { uid, killAtBootMs } of deadlines) {
+      const attempt = this.#attempts.get(uid);
+      if (attempt) attempt.killAtMs = killAtBootMs;
+    }
+    this.#watch();
   }
 
   #end(attempt: SimAttempt, how: Partial<Observation>): void {
     attempt.alive = false;
     attempt.observation = { uid: attempt.uid, state: 'ENDED', ...how };
-    if (how.cause === 'exited') this.exits.set(attempt.uid, how.exitCode ?? -1);
-    this.#world.note(`${this.name} ${attempt.uid} ${how.cause} ${how.exitCode ?? ''}`);
+    const code = how.cause === 'exited' ? (how.exitCode ?? null) : null;
+    this.#world.note(this.name, `ended ${attempt.uid} ${how.cause} ${code ?? how.message ?? ''}`);
+    this.#options.watcher.ended(this.name, attempt.uid, code);
     this.#changed();
   }
 
   /** One per machine; it looks at the leases and needs no agent. */
   #watch(): void {
     if (this.#watchdog) return;
-    this.#watchdog = this.#world.after(1000, 'watchdog', () => {
+    this.#watchdog = this.#world.after(WATCHDOG_PERIOD_MS, () => {
       this.#watchdog = null;
-      for (const attempt of this.attempts.values()) {
-        if (!attempt.alive || this.#world.nowMs < attempt.killAtMs) continue;
-        this.#end(attempt, { cause: 'lost', message: 'its lease ran out' });
+      let live = 0;
+      for (const attempt of this.#attempts.values()) {
+        if (attempt.alive && this.#world.nowMs >= attempt.killAtMs) {
+          this.#options.watcher.expired(attempt.uid);
+          this.#end(attempt, { cause: 'lost', message: 'its lease ran out' });
+        }
+        if (attempt.alive) live++;
       }
-      if (this.live().length > 0) this.#watch();
+      if (live > 0) this.#watch();
     });
   }
 }

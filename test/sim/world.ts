@@ -1,4 +1,7 @@
-/** A world in one thread: virtual time, one queue of events, one seed. The same seed is the same history. */
+/**
+ * A world in one thread: virtual time, one queue of events, one seed. The same seed is the same
+ * history.
+ */
 import { createHash, type Hash } from 'node:crypto';
 import type { Clock, Timer } from '../../src/lib/clock.ts';
 import { seededRandom, type Random } from '../../src/lib/random.ts';
@@ -9,28 +12,36 @@ interface Scheduled {
   tie: number;
   order: number;
   run: (() => void) | null;
-  what: string;
 }
 
-/** A simulated process: its timers stop with it, wait while it is paused, and its wall clock may step. */
+/** A computer with a clock of its own that people and NTP may step. */
+export interface Host {
+  wallOffsetMs: number;
+}
+
+/** A simulated process: its timers stop with it and wait while it is paused. */
 export interface Process {
   name: string;
+  host: Host;
   alive: boolean;
   paused: boolean;
   deferred: (() => void)[];
-  wallOffsetMs: number;
 }
 
 /** Where virtual time begins: an ordinary day, so that epochs look as they do in life. */
 const BEGIN_MS = 1_800_000_000_000;
 
+/** The trace is hashed in pieces of about this size. */
+const HASH_PIECE = 1 << 16;
+
 export class World {
   readonly random: Random;
   nowMs = 0;
   events = 0;
+  readonly lines: string[] = [];
   readonly #trace: Hash = createHash('sha256');
   readonly #keep: number;
-  readonly lines: string[] = [];
+  #unhashed = '';
   #heap: Scheduled[] = [];
   #order = 0;
 
@@ -52,25 +63,31 @@ export class World {
   }
 
   /** Writes one line of the history; its hash proves a replay identical. */
-  note(line: string): void {
-    const full = `${this.nowMs} ${line}`;
-    this.#trace.update(full).update('\n');
+  note(who: string, what: string): void {
+    const line = `${(this.nowMs / 1000).toFixed(3).padStart(9)}  ${who.padEnd(11)} ${what}`;
+    this.#unhashed += `${line}\n`;
+    if (this.#unhashed.length > HASH_PIECE) this.#hashPiece();
     if (this.#keep === 0) return;
-    this.lines.push(full);
+    this.lines.push(line);
     if (this.lines.length > this.#keep * 2) this.lines.splice(0, this.#keep);
   }
 
   hash(): string {
+    this.#hashPiece();
     return this.#trace.copy().digest('hex').slice(0, 16);
   }
 
-  after(delayMs: number, what: string, run: () => void): Timer {
+  #hashPiece(): void {
+    this.#trace.update(this.#unhashed);
+    this.#unhashed = '';
+  }
+
+  after(delayMs: number, run: () => void): Timer {
     const event: Scheduled = {
       atMs: this.nowMs + Math.max(0, delayMs),
       tie: this.random.next(),
       order: this.#order++,
       run,
-      what,
     };
     this.#push(event);
     return {
@@ -80,13 +97,22 @@ export class World {
     };
   }
 
-  spawn(name: string): Process {
-    return { name, alive: true, paused: false, deferred: [], wallOffsetMs: 0 };
+  spawn(name: string, host: Host = { wallOffsetMs: 0 }): Process {
+    return { name, host, alive: true, paused: false, deferred: [] };
   }
 
+  /** What waited runs one after another, each as an event of its own, before anything newer. */
   resume(process: Process): void {
-    process.paused = false;
-    for (const run of process.deferred.splice(0)) if (process.alive) run();
+    const run = process.deferred.shift();
+    if (!run) {
+      process.paused = false;
+      return;
+    }
+    this.after(0, () => {
+      if (!process.alive) return;
+      run();
+      this.resume(process);
+    });
   }
 
   /** Runs `run` in the process now, when it resumes, or never. */
@@ -98,29 +124,50 @@ export class World {
 
   clockOf(process: Process): Clock {
     return {
-      now: () => BEGIN_MS + this.nowMs + process.wallOffsetMs,
+      now: () => BEGIN_MS + this.nowMs + process.host.wallOffsetMs,
       bootMs: () => this.nowMs,
-      setTimer: (delayMs, run) =>
-        this.after(delayMs, `timer ${process.name}`, () => this.inside(process, run)),
-      soon: (run) => void this.after(0, `soon ${process.name}`, () => this.inside(process, run)),
+      setTimer: (delayMs, run) => this.after(delayMs, () => this.inside(process, run)),
+      soon: (run) => void this.after(0, () => this.inside(process, run)),
     };
   }
 
-  /** Runs events until the time is reached, calling `check` after each. */
-  async run(untilMs: number, check: () => void): Promise<void> {
+  /**
+   * Runs events until the time is reached, calling `check` after each. Everything an event sets
+   * going by promises happens before the next event: a tick asked for by a microtask comes after
+   * all microtasks.
+   */
+  run(untilMs: number, check: () => void): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const nextEvent = (): void => process.nextTick(step);
+      const step = (): void => {
+        try {
+          check();
+          const event = this.#next(untilMs);
+          if (event) {
+            event.run?.();
+            queueMicrotask(nextEvent);
+            return;
+          }
+          this.nowMs = Math.max(this.nowMs, untilMs);
+          resolve();
+        } catch (error) {
+          reject(error);
+        }
+      };
+      step();
+    });
+  }
+
+  #next(untilMs: number): Scheduled | null {
     for (;;) {
       const event = this.#heap[0];
-      if (!event || event.atMs > untilMs) break;
+      if (!event || event.atMs > untilMs) return null;
       this.#pop();
       if (!event.run) continue;
       this.nowMs = event.atMs;
       this.events++;
-      event.run();
-      // Everything an event sets going by promises happens before the next event.
-      await new Promise(setImmediate);
-      check();
+      return event;
     }
-    this.nowMs = Math.max(this.nowMs, untilMs);
   }
 
   #push(event: Scheduled): void {

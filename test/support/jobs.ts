@@ -19,9 +19,10 @@ export const forever = (more: Partial<SubmittedSpec> = {}): SubmittedSpec =>
   shell('exec sleep 100000', more);
 
 /** More than any worker here has: it stays PENDING and costs nothing. */
-export const waiting = (): SubmittedSpec => ({
+export const waiting = (more: Partial<SubmittedSpec> = {}): SubmittedSpec => ({
   command: ['true'],
   resources: { cpuMillis: 900_000 },
+  ...more,
 });
 
 /** A file that tasks wait for: `script` says how, `open` lets them go on. */

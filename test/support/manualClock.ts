@@ -58,11 +58,11 @@ export class ManualClock implements Clock {
 
   /** What a call answers, without time passing. */
   async run<Value>(call: Promise<Value>): Promise<Value> {
-    let over = false;
-    const watched = call.finally(() => void (over = true));
+    const seen = { over: false };
+    const watched = call.finally(() => void (seen.over = true));
     watched.catch(() => undefined);
-    for (let turn = 0; turn < TURNS_AT_MOST && !over; turn++) await this.settle();
-    if (!over) throw new Error('the call waits for time to pass');
+    for (let turn = 0; turn < TURNS_AT_MOST && !seen.over; turn++) await this.settle();
+    if (!seen.over) throw new Error('the call waits for time to pass');
     return watched;
   }
 

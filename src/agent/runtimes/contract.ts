@@ -15,8 +15,12 @@ export interface Runtime {
    * Every attempt on the machine that was not forgotten, also those of an earlier agent process.
    */
   list(): LocalAttempt[];
-  /** Starts it once, ever: a uid that is or was here is left alone. */
-  start(order: AttemptOrder): void;
+  /**
+   * Starts it once, ever: a uid that is or was here is left alone. Its lease is there before its
+   * process is, and ends at `killAtBootMs`, because the agent may die before it can renew one; a
+   * whole lease from now when none is given.
+   */
+  start(order: AttemptOrder, killAtBootMs?: number): void;
   /** TERM to the group, KILL after the grace. An unknown uid becomes an ENDED never-started one. */
   stop(order: StopOrder): void;
   /**

@@ -75,7 +75,7 @@ class Processes implements ProcessRuntime {
     return [...this.#attempts.values()];
   }
 
-  start(order: AttemptOrder): void {
+  start(order: AttemptOrder, killAtBootMs?: number): void {
     const { uid } = order;
     if (this.#attempts.has(uid) || this.#forgotten.has(uid)) return;
     const attempt = this.#add(uid, order);
@@ -83,7 +83,7 @@ class Processes implements ProcessRuntime {
     try {
       const fault = findFault(order, task);
       if (fault) this.#endUnstarted(attempt, fault.message, fault.exitCode, false);
-      else this.#launch(attempt, order, task);
+      else this.#launch(attempt, order, task, killAtBootMs);
     } catch (error) {
       const message = `the machine could not start it: ${(error as Error).message}`;
       this.#endUnstarted(attempt, message, null, true);
@@ -172,13 +172,13 @@ class Processes implements ProcessRuntime {
     rmSync(this.#machine.folder.agentPid, { force: true });
   }
 
-  #launch(attempt: Attempt, order: AttemptOrder, task: Task): void {
+  #launch(attempt: Attempt, order: AttemptOrder, task: Task, killAtBootMs?: number): void {
     const { pidsLimit = PIDS_LIMIT, killMarginMs = KILL_MARGIN_MS } = this.#options;
     const shim = this.#shims.take();
     try {
       // Before the process exists, so that a crash right after the start is covered.
       const leaseMs = Math.max(0, attempt.attemptLeaseMs - killMarginMs);
-      attempt.writtenLeaseBootMs = this.#machine.clock.bootMs() + leaseMs;
+      attempt.writtenLeaseBootMs = killAtBootMs ?? this.#machine.clock.bootMs() + leaseMs;
       files.writeLease(this.#machine.folder, order.uid, attempt.writtenLeaseBootMs);
       prepareLaunch(this.#machine.cgroups, shim, order, task, {
         pids: pidsLimit,

@@ -62,6 +62,14 @@ describe.concurrent('the watchdog', { timeout: 20_000 }, () => {
     expect(await ended(runtime, task.uid)).toMatchObject({ cause: 'lost', signal: 'SIGKILL' });
   });
 
+  test('holds an attempt to the deadline it was started with', async () => {
+    await using bench = new Bench();
+    const runtime = bench.open();
+    const task = shell('sleep 100');
+    runtime.start(task, systemClock.bootMs() + 1000);
+    expect(await ended(runtime, task.uid)).toMatchObject({ cause: 'lost', signal: 'SIGKILL' });
+  });
+
   test('never kills a stranger under a reused pid', async () => {
     await using bench = new Bench();
     const runtime = bench.open({ killMarginMs: 0 });

@@ -151,11 +151,13 @@ describe('a log store after a crash', () => {
   it('says that a sealed segment is damaged rather than that it is empty', async () => {
     await withStore({ segmentBytes: 100 }, async (store, dir) => {
       await store.append([chunk('x'.repeat(5000), 0)]);
-      await until(() => filesOf(dir).some((name) => name.endsWith('.zst')));
+      await until(() => {
+        const names = filesOf(dir);
+        return names.length > 0 && names.every((name) => name.endsWith('.zst'));
+      });
       const path = join(dir, filesOf(dir)[0] ?? '');
       const bytes = readFileSync(path);
       bytes[20] = (bytes[20] ?? 0) ^ 0xff;
-      await until(() => filesOf(dir).every((name) => name.endsWith('.zst')));
       writeFileSync(path, bytes);
       await expect(readAll(store)).rejects.toThrow('is damaged');
     });

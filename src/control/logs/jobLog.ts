@@ -46,6 +46,7 @@ export class JobLog {
   readonly #limits: LogStoreLimits;
   readonly #pending: PendingAppend[] = [];
   readonly #waiters = new Set<Waiter>();
+  #noMoreWaits = false;
   #loading: Promise<JobState> | undefined;
   #state: JobState | undefined;
   #handle: FileHandle | undefined;
@@ -201,6 +202,8 @@ export class JobLog {
   async wait(after: number, waitMs: number): Promise<boolean> {
     const state = await this.state();
     if (state.nextSeq - 1 > after) return true;
+    // The store closed while the state was read: nobody would end this wait any more.
+    if (this.#noMoreWaits) return false;
     return new Promise((resolve) => {
       const finish = (found: boolean): void => {
         timer.cancel();
@@ -221,6 +224,7 @@ export class JobLog {
 
   /** Ends all waits as if their time were up: the store closes. */
   endWaits(): void {
+    this.#noMoreWaits = true;
     for (const waiter of this.#waiters) waiter.finish(false);
   }
 

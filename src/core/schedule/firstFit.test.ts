@@ -50,7 +50,7 @@ describe('first fit', () => {
     const made = plan(view);
     expect(placed(made)).toEqual(['j9.0>w1']);
     expect(made.waiting).toEqual([
-      { classKey: low.key, reason: 'no room on 1 worker: 1 too few free CPUs' },
+      { classKey: low.key, reason: 'no room on 1 worker: 1 with too few free CPUs' },
     ]);
   });
 
@@ -138,7 +138,7 @@ describe('a gang', () => {
     const made = plan(view);
     expect(made.placements).toEqual([]);
     expect(made.waiting[0]?.reason).toBe(
-      'no room on 2 workers: 2 room for a member, but not all 2 fit on one network',
+      'no room on 2 workers: 2 with room for a member, but all 2 do not fit on one network',
     );
     expect([...view.workers.values()].map(({ capacity }) => capacity.cpuFree)).toEqual([
       4000, 4000,
@@ -215,10 +215,10 @@ test('the reason counts workers by why they were passed over', () => {
   const wanted = { ...request, resources: { ...request.resources, memoryBytes: 20, ports: 2 } };
   expect(explain(wanted, view)).toBe(
     'no room on 6 workers: 2 not in pool lab, 1 draining or out of contact, ' +
-      '1 too few free CPUs, 1 too little free memory, 1 too few free ports',
+      '1 with too few free CPUs, 1 with too little free memory, 1 with too few free ports',
   );
   expect(explain({ ...wanted, resources: { ...wanted.resources, device: gpu } }, view)).toContain(
-    '3 too few free devices that match',
+    '3 with too few free devices that match',
   );
 });
 

@@ -20,6 +20,8 @@ export const METADATA = {
   scopes: 'x-scopes',
 } as const;
 
+export const WRONG_SECRET = `the secret in ${METADATA.apiSecret} is not right`;
+
 export interface Caller {
   /** Present for calls on somebody's behalf. */
   principal?: Principal;
@@ -110,7 +112,7 @@ export function requireGateway(caller: Caller): void {
 function isGateway(sent: string | null, expected: string | undefined): boolean {
   if (sent === null) return false;
   if (expected !== undefined && sameText(sent, expected)) return true;
-  throw new DroverError('UNAUTHENTICATED', `the secret in ${METADATA.apiSecret} is not right`);
+  throw new DroverError('UNAUTHENTICATED', WRONG_SECRET);
 }
 
 /** In constant time: hashes have one length, whatever was sent. */

@@ -8,7 +8,7 @@ import type { Principal } from '../../model/token.ts';
 import { Agent } from '../gen/drover/v1/agent_pb.ts';
 import { Coordinator as CoordinatorService } from '../gen/drover/v1/coordinator_pb.ts';
 import { isLoopback } from './address.ts';
-import { METADATA, principalToMetadata } from './caller.ts';
+import { METADATA, principalToMetadata, WRONG_SECRET } from './caller.ts';
 import { fromConnectError } from './errors.ts';
 import { GRPC_LIMITS, sessionOptions, type GrpcLimits } from './limits.ts';
 
@@ -74,7 +74,7 @@ export function connect(options: GrpcCoordinatorOptions): Connection {
       const timeoutMs = limits.unaryMs + waitMs;
       const response = await rpc({ headers, timeoutMs, signal: closed.signal }).catch(
         (error: unknown) => {
-          throw fromConnectError(error);
+          throw notTheUsers(fromConnectError(error));
         },
       );
       return readAnswer(response, read);
@@ -108,6 +108,16 @@ class WideSessionManager extends Http2SessionManager {
     }
     return stream;
   }
+}
+
+/** A user whose gateway is not trusted must not be told that his token is wrong. */
+function notTheUsers(error: DroverError): DroverError {
+  if (error.message !== WRONG_SECRET) return error;
+  const detail = 'the controller does not trust this gateway: their secrets differ';
+  return new DroverError('UNAVAILABLE', detail, {
+    hint: 'Start both with the same DROVER_GRPC_API_SECRET, or the same grpc.apiSecretFile.',
+    cause: error,
+  });
 }
 
 function httpUrl({ url, insecure }: GrpcCoordinatorOptions): string {

@@ -38,7 +38,7 @@ test(
       const { job, attempt } = await server.running(forever());
       const pid = await until('a pid', () => agent.taskPid(attempt.uid));
       const { url, token } = server;
-      const load = startSubmitters({ url, token, count: 4, pauseMs: 5, spec: waiting });
+      const load = startSubmitters({ url, token, count: 4, pauseMs: 5, spec: () => waiting() });
       for (let round = 0; round < ROUNDS; round++) {
         await delay(500 + Math.random() * 500);
         await postgres.kill();

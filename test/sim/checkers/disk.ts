@@ -1,0 +1,50 @@
+/** The database file as anybody else would read it: on a connection of its own. */
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { attemptKey, taskKey, type Mirror } from './mirror.ts';
+
+export class Disk {
+  readonly #db: DatabaseSync;
+  readonly #job: StatementSync;
+
+  constructor(file: string) {
+    this.#db = new DatabaseSync(file, { readOnly: true });
+    this.#job = this.#db.prepare('SELECT 1 FROM jobs WHERE id = ?');
+  }
+
+  hasJob(id: string): boolean {
+    return this.#job.get(id) !== undefined;
+  }
+
+  /** What differs from the mirror, in words; null when nothing does. */
+  difference(mirror: Mirror): string | null {
+    return (
+      this.#compare('jobs', mirror.jobs, (row) => row.id) ??
+      this.#compare('tasks', mirror.tasks, taskKey) ??
+      this.#compare('attempts', mirror.attempts, attemptKey) ??
+      this.#compare('workers', mirror.workers, (row) => row.id) ??
+      this.#compare('claims', mirror.claims, (row) => row.owner)
+    );
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  #compare<Row extends object>(
+    table: string,
+    known: Map<string, Row>,
+    keyOf: (row: Row) => string,
+  ): string | null {
+    const rows = this.#db.prepare(`SELECT * FROM ${table}`).all() as Row[];
+    for (const row of rows) {
+      const wanted = known.get(keyOf(row));
+      for (const column in row) {
+        if (wanted?.[column] === row[column]) continue;
+        const told = `${String(row[column])}, not ${String(wanted?.[column])}`;
+        return `${table} ${keyOf(row)} has ${column} ${told}`;
+      }
+    }
+    if (rows.length === known.size) return null;
+    return `there are ${rows.length} ${table}, not ${known.size}`;
+  }
+}

@@ -1,0 +1,115 @@
+/** Everything durable, rebuilt from batches as they are committed: what checkers look at. */
+import type { Value, WriteBatch } from '../../../src/store/contract.ts';
+import {
+  TABLES,
+  type AttemptRow,
+  type ClaimRow,
+  type EventRow,
+  type JobRow,
+  type TableName,
+  type TaskRow,
+  type WorkerRow,
+} from '../../../src/store/tables.ts';
+
+export interface Change<Row> {
+  before: Row | undefined;
+  row: Row;
+}
+
+/** One batch as checkers read it; the mirror already holds its rows. */
+export interface Commit {
+  epoch: number;
+  events: EventRow[];
+  jobs: Change<JobRow>[];
+  tasks: Change<TaskRow>[];
+  attempts: Change<AttemptRow>[];
+  workers: Change<WorkerRow>[];
+  claims: Change<ClaimRow>[];
+  freed: ClaimRow[];
+}
+
+export class Mirror {
+  readonly jobs = new Map<string, JobRow>();
+  readonly tasks = new Map<string, TaskRow>();
+  readonly attempts = new Map<string, AttemptRow>();
+  readonly attemptsByUid = new Map<string, string>();
+  readonly workers = new Map<string, WorkerRow>();
+  readonly claims = new Map<string, ClaimRow>();
+
+  attempt(uid: string): AttemptRow | undefined {
+    return this.attempts.get(this.attemptsByUid.get(uid) ?? '');
+  }
+
+  apply(batch: WriteBatch): Commit {
+    const freed = (batch.tables.claims?.deletes ?? []).flatMap((owner) => {
+      const claim = this.claims.get(String(owner));
+      this.claims.delete(String(owner));
+      return claim ? [claim] : [];
+    });
+    const attempts = merge(batch, 'attempts', this.attempts, attemptKey);
+    for (const { row, before } of attempts) {
+      if (!before) this.attemptsByUid.set(row.uid, attemptKey(row));
+    }
+    return {
+      epoch: batch.epoch,
+      events: merge(batch, 'events', new Map<string, EventRow>(), (row) => String(row.seq)).map(
+        ({ row }) => row,
+      ),
+      jobs: merge(batch, 'jobs', this.jobs, (row) => row.id),
+      tasks: merge(batch, 'tasks', this.tasks, taskKey),
+      attempts,
+      workers: merge(batch, 'workers', this.workers, (row) => row.id),
+      claims: merge(batch, 'claims', this.claims, (row) => row.owner),
+      freed,
+    };
+  }
+}
+
+export function taskKey(row: Pick<TaskRow, 'job' | 'task_index'>): string {
+  return `${row.job}.${row.task_index}`;
+}
+
+export function attemptKey(row: Pick<AttemptRow, 'job' | 'task_index' | 'n'>): string {
+  return `${row.job}.${row.task_index}.${row.n}`;
+}
+
+/** What the schema gives the mutable columns of a fresh row that are not null. */
+const FRESH: Partial<Record<TableName, Record<string, Value>>> = {
+  jobs: { round: 0, version: 1 },
+  attempts: { state: 'ASSIGNED', message: '', version: 1 },
+};
+
+function merge<Row extends object>(
+  batch: WriteBatch,
+  table: TableName,
+  rows: Map<string, Row>,
+  keyOf: (row: Row) => string,
+): Change<Row>[] {
+  const writes = batch.tables[table];
+  if (!writes) return [];
+  const { key, fixed, mutable } = TABLES[table];
+  const changes: Change<Row>[] = [];
+  const put = (part: Row): void => {
+    const before = rows.get(keyOf(part));
+    const row = before ? { ...before, ...part } : part;
+    rows.set(keyOf(part), row);
+    changes.push({ before, row });
+  };
+  // Updates first: one batch may hold the end of an attempt and the beginning of the next.
+  for (const part of named(writes.updates, [...mutable, ...key])) put(part as Row);
+  for (const part of named(writes.inserts, [...key, ...fixed, ...mutable])) put(part as Row);
+  for (const part of named(writes.fresh, [...key, ...fixed])) {
+    for (const column of mutable) part[column] = FRESH[table]?.[column] ?? null;
+    put(part as Row);
+  }
+  return changes;
+}
+
+/** The rows of a flat list. */
+function* named(values: Value[], columns: string[]): Generator<Record<string, Value>> {
+  for (let at = 0; at < values.length; at += columns.length) {
+    const row: Record<string, Value> = {};
+    for (const [i, column] of columns.entries()) row[column] = values[at + i] ?? null;
+    yield row;
+  }
+}

@@ -1,0 +1,52 @@
+/** I4: states change by moves of the tables only, and an end is for ever. */
+import { ATTEMPT_MOVES } from '../../../src/core/lifecycle/attempt.ts';
+import type { Moves } from '../../../src/core/lifecycle/moves.ts';
+import { TASK_MOVES } from '../../../src/core/lifecycle/task.ts';
+import { ATTEMPT_STATES } from '../../../src/model/attempt.ts';
+import { TASK_STATES } from '../../../src/model/task.ts';
+import { attemptKey, taskKey, type Commit } from './mirror.ts';
+import { must } from './violation.ts';
+
+const TASKS = reachable(TASK_STATES, TASK_MOVES);
+const ATTEMPTS = reachable(ATTEMPT_STATES, ATTEMPT_MOVES);
+
+/** A task has no row until something happens to it. */
+const UNTOUCHED = { state: 'PENDING', version: 0 };
+
+export class StateChecker {
+  committed({ jobs, tasks, attempts }: Commit): void {
+    for (const { before, row } of jobs) {
+      if (!before) continue;
+      const back = before.ended_at_ms !== null && row.ended_at_ms !== before.ended_at_ms;
+      must(!back, 'I4', () => `job ${row.id} came back to life`);
+      const uncancelled =
+        before.cancel_requested_at_ms !== null && row.cancel_requested_at_ms === null;
+      must(!uncancelled, 'I4', () => `the cancel of job ${row.id} was undone`);
+    }
+    for (const { before = UNTOUCHED, row } of tasks) {
+      must(row.version > before.version, 'I4', () => `task ${taskKey(row)} went back in version`);
+      const legal = TASKS.has(`${before.state} ${row.state}`);
+      must(legal, 'I4', () => `task ${taskKey(row)} went from ${before.state} to ${row.state}`);
+    }
+    for (const { before, row } of attempts) {
+      if (!before) continue;
+      const legal = ATTEMPTS.has(`${before.state} ${row.state}`);
+      must(legal, 'I4', () => `attempt ${attemptKey(row)}: ${before.state} to ${row.state}`);
+      const ended = before.state === 'ENDED' && row.version !== before.version;
+      must(!ended, 'I4', () => `attempt ${attemptKey(row)} changed after its end`);
+    }
+  }
+}
+
+/** One batch may hold several moves, so what counts is whether a state can be reached at all. */
+function reachable(states: readonly string[], moves: Moves<string>): Set<string> {
+  const pairs = new Set<string>();
+  for (const from of states) {
+    const seen = new Set([from]);
+    for (const state of seen) {
+      for (const move of Object.values(moves)) if (move.from.includes(state)) seen.add(move.to);
+    }
+    for (const to of seen) pairs.add(`${from} ${to}`);
+  }
+  return pairs;
+}

@@ -1,0 +1,79 @@
+/**
+ * I2: what was answered is on disk, then and after every crash. I3: a key names the same jobs for
+ * ever.
+ */
+import type { SyncReply } from '../../../src/protocol/agent.ts';
+import type { Disk } from './disk.ts';
+import type { Commit, Mirror } from './mirror.ts';
+import { must, Violation } from './violation.ts';
+
+export class SubmissionChecker {
+  readonly #mirror: Mirror;
+  readonly #disk: () => Disk | null;
+  readonly acknowledged = new Set<string>();
+  readonly #answers = new Map<string, string>();
+  readonly #jobsOfKey = new Map<string, { epoch: number; batch: number }>();
+  #batches = 0;
+
+  constructor(mirror: Mirror, disk: () => Disk | null) {
+    this.#mirror = mirror;
+    this.#disk = disk;
+  }
+
+  committed({ jobs, epoch }: Commit): void {
+    this.#batches++;
+    for (const { before, row } of jobs) {
+      if (before || row.idempotency_key === null) continue;
+      const known = this.#jobsOfKey.get(row.idempotency_key);
+      // The jobs of one submission share its key and come in one batch.
+      const same = known === undefined || known.batch === this.#batches;
+      must(same, 'I3', () => `key ${row.idempotency_key} made jobs twice, again as ${row.id}`);
+      this.#jobsOfKey.set(row.idempotency_key, { epoch, batch: this.#batches });
+    }
+  }
+
+  submitted(key: string, ids: string[]): void {
+    const disk = this.#disk();
+    // The process died since: nobody will hear this answer.
+    if (!disk) return;
+    for (const id of ids) {
+      must(disk.hasJob(id), 'I2', () => `job ${id} was acknowledged, not on disk`);
+      this.acknowledged.add(id);
+    }
+    const answer = ids.join(' ');
+    const before = this.#answers.get(key);
+    must(
+      before === undefined || before === answer,
+      'I3',
+      () => `key ${key} gave ${before}, then ${answer}`,
+    );
+    this.#answers.set(key, answer);
+  }
+
+  /** Another body under a known key was taken. */
+  mismatchTaken(key: string): void {
+    throw new Violation('I3', `key ${key} took a second body`);
+  }
+
+  missing(id: string): void {
+    if (this.acknowledged.has(id)) throw new Violation('I2', `job ${id} cannot be found any more`);
+  }
+
+  /** What an agent is told rests on what is on disk: it may act, and forget, at once. */
+  told({ desired, acknowledged }: SyncReply): void {
+    for (const { uid } of desired) {
+      const known = this.#mirror.attempt(uid) !== undefined;
+      must(known, 'I2', () => `attempt ${uid} was ordered, not committed`);
+    }
+    for (const uid of acknowledged) {
+      const state = this.#mirror.attempt(uid)?.state ?? 'ENDED';
+      must(state === 'ENDED', 'I2', () => `the end of ${uid} was acknowledged, not committed`);
+    }
+  }
+
+  /** After a crash: everything ever committed is in the file, and nothing else is. */
+  reopened(): void {
+    const wrong = this.#disk()?.difference(this.#mirror);
+    if (wrong) throw new Violation('I2', `after a crash ${wrong}`);
+  }
+}

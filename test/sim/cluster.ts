@@ -1,0 +1,229 @@
+/**
+ * The cluster under test: one controller, three machines with agents, and the network between them.
+ */
+import { startAgent, type AgentTransport } from '../../src/agent/agent.ts';
+import { DroverError } from '../../src/lib/errors.ts';
+import type { Principal } from '../../src/model/token.ts';
+import { unpackSpec } from '../../src/model/spec.ts';
+import type { Coordinator } from '../../src/protocol/coordinator.ts';
+import type { Commit } from './checkers/mirror.ts';
+import { Checker } from './checkers/checker.ts';
+import {
+  ADMIN_SECRET,
+  CONTROLLER_POINTS,
+  ControllerProcess,
+  findingLog,
+  JOIN_SECRET,
+  TIMERS,
+} from './controllerProcess.ts';
+import { Coverage } from './coverage.ts';
+import { CrashPoints } from './crashPoints.ts';
+import { Machine, type Effect } from './machine.ts';
+import { Network } from './network.ts';
+import { copyOf } from './plainData.ts';
+import { behaviour, runMs, type Target } from './workload.ts';
+import type { Process, World } from './world.ts';
+
+const MACHINES = 3;
+const LONG_RUN_MS = 10_000;
+const CRASH_POINT_CHANCE = 0.25;
+/** Effects an agent may die before, and how often it has them. */
+const AGENT_POINTS = { start: 20, stop: 10, forget: 30, renew: 60, save: 4 };
+
+export class Cluster {
+  readonly world: World;
+  readonly network: Network;
+  readonly controller: ControllerProcess;
+  readonly checker: Checker;
+  readonly coverage: Coverage;
+  readonly machines: Machine[] = [];
+  /** Called once, when a task that runs long is assigned on disk and its machine does not know. */
+  onAssigned: ((machine: Machine) => void) | null = null;
+  /** Machines whose agent dies just before its next such effect. */
+  readonly doomed = new Map<Machine, Effect>();
+  readonly #agents = new Map<Machine, Process>();
+  readonly #agentPoints: CrashPoints<Effect>;
+
+  constructor(world: World, file: string) {
+    this.world = world;
+    this.checker = new Checker(() => this.controller.disk);
+    this.coverage = new Coverage(this.checker.mirror);
+    // Swarm: each seed turns on a random subset of the faults, with random rates.
+    const rate = (most: number): number => (world.chance(0.4) ? world.random.next() * most : 0);
+    const faults = { drop: rate(0.2), duplicate: rate(0.3), slow: rate(0.15) };
+    this.network = new Network(world, faults, (server) => {
+      if (server === this.controller.process) this.controller.point('before an answer');
+    });
+    this.controller = new ControllerProcess({
+      ...{ world, file },
+      faults: { commitUnknown: rate(0.02), commitFails: rate(0.01), slow: rate(0.2) },
+      points: new CrashPoints(world, CONTROLLER_POINTS, CRASH_POINT_CHANCE),
+      checker: () => this.checker,
+      coverage: () => this.coverage,
+      onCommit: (commit) => this.#assigned(commit),
+    });
+    this.#agentPoints = new CrashPoints(world, AGENT_POINTS, CRASH_POINT_CHANCE / 2);
+    for (let i = 0; i < MACHINES; i++) this.machines.push(this.#machine(`machine${i}`));
+  }
+
+  async start(): Promise<void> {
+    await this.controller.start();
+    for (const machine of this.machines) this.startAgent(machine);
+  }
+
+  target(): Target {
+    const { process, controller, unknownCommits } = this.controller;
+    return { process, coordinator: controller?.coordinator ?? null, unknownCommits };
+  }
+
+  agentOf(machine: Machine): Process | null {
+    return this.#agents.get(machine) ?? null;
+  }
+
+  startAgent(machine: Machine): void {
+    if (this.#agents.get(machine)?.alive) return;
+    const { world, checker } = this;
+    const process = world.spawn(machine.name, machine.host);
+    this.#agents.set(machine, process);
+    world.note(machine.name, 'agent up');
+    for (const uid of machine.live()) this.coverage.adopted.add(uid);
+    startAgent({
+      transport: this.#transport(process, machine),
+      runtime: machine.runtime(process),
+      identityFile: machine.identityFile(process),
+      joinToken: JOIN_SECRET,
+      registration: registrationOf(machine),
+      clock: world.clockOf(process),
+      random: world.random,
+      log: findingLog((what) => checker.broken(`${machine.name}: ${what}`)),
+      onTunnel: () => undefined,
+    });
+  }
+
+  endAgent(machine: Machine, why: string, downMs: number): void {
+    const process = this.#agents.get(machine);
+    if (!process?.alive) return;
+    process.alive = false;
+    this.world.note(machine.name, `agent gone: ${why}`);
+    this.world.after(downMs, () => this.startAgent(machine));
+  }
+
+  /** The admin's call straight to the controller, if there is one. */
+  async drain(draining: boolean): Promise<void> {
+    const workers = [...(this.controller.controller?.state.workers.keys() ?? [])];
+    if (workers.length === 0) return;
+    const chosen = draining ? [this.world.pick(workers)] : workers;
+    try {
+      const { coordinator } = this.target();
+      const who = await coordinator?.authenticate(ADMIN_SECRET);
+      for (const id of who ? chosen : [])
+        await coordinator?.setDraining(who as Principal, id, draining);
+    } catch (error) {
+      this.world.note('admin', `drain failed: ${(error as Error).message}`);
+    }
+  }
+
+  /** From now on nothing goes wrong by itself. */
+  calm(): void {
+    this.network.faults = { drop: 0, duplicate: 0, slow: 0 };
+    this.network.cut.clear();
+    this.onAssigned = null;
+    this.doomed.clear();
+    this.controller.calm();
+    this.#agentPoints.disarm();
+    const processes = [this.controller.process, ...this.#agents.values()];
+    for (const process of processes) if (process?.paused) this.world.resume(process);
+    for (const machine of this.machines) this.startAgent(machine);
+  }
+
+  #assigned({ attempts }: Commit): void {
+    if (!this.onAssigned) return;
+    const { jobs, workers } = this.checker.mirror;
+    const long = attempts.find(({ before, row }) => {
+      const job = jobs.get(row.job);
+      return !before && job && runMs(unpackSpec(job.spec)) >= LONG_RUN_MS;
+    });
+    const worker = long && workers.get(long.row.worker);
+    const machine = this.machines.find(({ name }) => name === worker?.machine);
+    if (!machine) return;
+    this.onAssigned(machine);
+    this.onAssigned = null;
+  }
+
+  #machine(name: string): Machine {
+    const { world, checker, coverage } = this;
+    const machine: Machine = new Machine({
+      ...{ world, name, killMarginMs: TIMERS.killMarginMs },
+      behave: (order) => behaviour(world, order.command),
+      watcher: {
+        started: (on, order) => checker.started(on, order),
+        ended: (on, uid, exitCode) => checker.ended(on, uid, exitCode),
+        expired: () => coverage.saw('attempt ended by the watchdog'),
+      },
+      beforeEffect: (_agent, effect) => {
+        const doomed = this.doomed.get(machine) === effect;
+        if (!doomed && !this.#agentPoints.passes(effect)) return;
+        this.doomed.delete(machine);
+        coverage.saw('agent crash at an effect');
+        this.endAgent(machine, `before ${effect}`, world.between(doomed ? 20_000 : 100, 60_000));
+      },
+    });
+    return machine;
+  }
+
+  #transport(process: Process, machine: Machine): AgentTransport {
+    const { checker, coverage, network } = this;
+    const call = <Reply>(what: string, invoke: (c: Coordinator) => Promise<Reply>) =>
+      network.call(
+        process,
+        `${what} ${machine.name}`,
+        () => this.target().process,
+        () => invoke(this.target().coordinator as Coordinator),
+      );
+    return {
+      join: (token, request) => call('join', (c) => c.join(token, copyOf(request))),
+      sync: (token, request) => {
+        const copy = copyOf(request);
+        return call('sync', async (c) => {
+          try {
+            const reply = await c.sync(token, copyOf(copy));
+            checker.told(reply);
+            if (reply.stop.some(({ cause }) => cause === 'lost')) {
+              coverage.saw('unknown attempt told to stop');
+            }
+            return reply;
+          } catch (error) {
+            const code = error instanceof DroverError ? error.code : null;
+            if (code === 'STALE') coverage.saw('superseded sync');
+            if (code === 'UNAUTHENTICATED') coverage.saw('agent token refused');
+            throw error;
+          }
+        });
+      },
+    };
+  }
+}
+
+function registrationOf(machine: Machine) {
+  return {
+    name: machine.name,
+    machine: machine.name,
+    bootId: `boot${machine.boot}`,
+    address: machine.name,
+    network: 'lan',
+    agentVersion: '0.1.0',
+    capabilities: [],
+    attributes: {},
+    resources: {
+      cpuMillis: 4000,
+      memoryBytes: 0,
+      devices: [0, 1].map((index) => ({
+        index,
+        kind: 'gpu' as const,
+        model: 'A100',
+        memoryBytes: 0,
+      })),
+      portRange: [20_000, 20_003] as [number, number],
+    },
+  };
+}

@@ -1,0 +1,20 @@
+/**
+ * A planted bug: text patches on production code that the simulator must find. It names what is
+ * wrong with it and which invariants may show it; anything else (a crash by a bad patch) does not
+ * count.
+ */
+
+export interface Patch {
+  /** Relative to the repository. */
+  file: string;
+  /** Must occur exactly once in the file. */
+  find: string;
+  replace: string;
+}
+
+export interface Plant {
+  name: string;
+  what: string;
+  shownBy: readonly string[];
+  patches: Patch[];
+}

@@ -1,0 +1,42 @@
+/** The simulator as a test: no violation, identical replays, every planted bug found. */
+import { expect, test } from 'vitest';
+import { missingFrom } from './coverage.ts';
+import { PLANT_SEEDS, runPlants, runSeeds } from './parallel.ts';
+import { PLANTS } from './plants/all.ts';
+import { describe as describeRun } from './summary.ts';
+
+/** As many as fit a minute on two busy cores. `make sim SEEDS=10000` runs more. */
+const SEEDS = process.env['SOAK'] ? 20_000 : 1000;
+const REPLAYED_SEEDS = 50;
+const LONGEST_MS = 20 * 60_000;
+
+test(
+  `${SEEDS} seeds hold every invariant and reach every state`,
+  { timeout: LONGEST_MS },
+  async () => {
+    const summary = await runSeeds({ from: 1, count: SEEDS });
+    console.log(describeRun(summary));
+    expect(summary.found.map(({ seed, message }) => `make sim SEED=${seed}: ${message}`)).toEqual(
+      [],
+    );
+    expect(missingFrom(summary.coverage)).toEqual([]);
+  },
+);
+
+test(`${REPLAYED_SEEDS} seeds give the same history twice`, { timeout: LONGEST_MS }, async () => {
+  const summary = await runSeeds({ from: 100_000, count: REPLAYED_SEEDS, twice: true });
+  expect(summary.found).toEqual([]);
+});
+
+test(`${PLANTS.length} planted bugs are found`, { timeout: LONGEST_MS }, async () => {
+  const results = await runPlants(({ plant, seeds, found }) =>
+    console.log(`${plant.name}: ${seeds ?? `not in ${PLANT_SEEDS}`} seeds, ${found?.message}`),
+  );
+  const hidden = results.filter(({ seeds }) => seeds === null);
+  expect(hidden.map(({ plant, found }) => `${plant.name}: ${found?.message}`)).toEqual([]);
+});
+
+test('a plant whose text is not in the code is refused', { timeout: LONGEST_MS }, async () => {
+  const unknown = runSeeds({ from: 1, count: 1, plant: 'no such plant' });
+  await expect(unknown).rejects.toThrow('ended with code 1');
+});
