@@ -65,7 +65,7 @@ describe('a step', () => {
     ]);
   });
 
-  test('what was refused because the job changed meanwhile frees what was planned for it', async () => {
+  test('what was refused because its job changed frees what was planned for it', async () => {
     const gone = it.submit({ resources: { cpuMillis: 8000 } });
     meanwhile = () => void it.apply({ kind: 'cancel', job: gone.job.id, by: 'ann' });
     await step();

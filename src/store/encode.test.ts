@@ -1,4 +1,4 @@
-/** From changes to rows and back: which of the three forms a row takes, and that nothing is lost. */
+/** From changes to rows and back: which form a row takes, and that nothing is lost. */
 import { describe, expect, test } from 'vitest';
 import { TestState } from '../../test/support/testState.ts';
 import type { AttemptUid } from '../model/ids.ts';
