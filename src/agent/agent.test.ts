@@ -231,6 +231,11 @@ describe('no answer', () => {
     expect(controller.syncs).toHaveLength(before + 1);
   });
 
+  test('that a sync was late is no failure: the next goes out at once', async () => {
+    await controller.last.refuse(new DroverError('STALE', 'a newer sync has come in'));
+    expect(controller.syncs.map(({ request }) => request.seq)).toEqual([1, 2]);
+  });
+
   test('is not tried sooner because something happens here', async () => {
     await controller.last.refuse(new Error('connection refused'));
     runtime.see('a', 'RUNNING');

@@ -159,6 +159,26 @@ describe('a list', () => {
     expect((await it.clock.run(named)).items).toEqual([]);
   });
 
+  test('of tasks shows those that only wait, and where the others run', async () => {
+    agent = await it.joinAgent();
+    const [id = ''] = await it.submit({
+      shape: { kind: 'array', indices: [8, 1, 5] },
+      resources: { cpuMillis: 4000 },
+    });
+    const list = (page: PageQuery) => it.clock.run(it.it.listTasks(it.admin, id, page));
+    const shown = (items: { index: number; state: string; worker: string | null }[]) =>
+      items.map(({ index, state, worker }) => [index, state, worker]);
+    const { worker } = agent.joined;
+    const first = await list({ limit: 2 });
+    expect(shown(first.items)).toEqual([
+      [1, 'ASSIGNED', worker],
+      [5, 'ASSIGNED', worker],
+    ]);
+    const rest = await list({ limit: 2, cursor: first.nextCursor ?? '' });
+    expect(shown(rest.items)).toEqual([[8, 'PENDING', null]]);
+    expect(rest.nextCursor).toBeNull();
+  });
+
   test('of tasks, attempts and events goes on where it stopped', async () => {
     agent = await it.joinAgent();
     const [id = ''] = await it.submit({ shape: { kind: 'array', indices: [9, 4, 2] } });
