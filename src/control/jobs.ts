@@ -133,7 +133,7 @@ export function createJobs(options: JobsOptions): Jobs {
       ...(query.owner !== undefined && { owner: query.owner }),
     });
     return Promise.all(
-      rows.map((row) => {
+      rows.map(async (row) => {
         if (row.end_state !== null) return endedJobView(row);
         const live = liveOf(who, row.id);
         // Neither ended nor live: it has ended since its row was read.

@@ -17,7 +17,7 @@ import { openSqlite } from '../../src/store/dialects/sqlite.ts';
 import { openHistory } from '../../src/store/open.ts';
 import { ManualClock } from './manualClock.ts';
 
-export const ADMIN_SECRET = 'drv_test';
+const ADMIN_SECRET = 'drv_test';
 export const JOIN_SECRET = 'drj_test';
 export const TIMERS: Timers = {
   workerLeaseMs: 30_000,
@@ -26,7 +26,7 @@ export const TIMERS: Timers = {
   longPollMs: 10_000,
 };
 
-export const noLogs: LogStore = {
+const noLogs: LogStore = {
   append: async (chunks) =>
     chunks.map(({ uid, stream, offset, bytes }) => ({
       uid,

@@ -19,7 +19,7 @@ import type {
 import { requestOf } from '../../src/state/requests.ts';
 import { State } from '../../src/state/state.ts';
 
-export const EMPTY: Snapshot = {
+const EMPTY: Snapshot = {
   clusterId: 'c0test' as ClusterId,
   epoch: 1_800_000_000_000,
   seq: 0,
