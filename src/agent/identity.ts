@@ -2,7 +2,9 @@
  * The agent's identity on disk: written whole, synced and renamed into place, readable by its owner
  * only.
  */
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { DroverError } from '../lib/errors.ts';
 import type { Identity, IdentityFile } from './agent.ts';
 
@@ -11,21 +13,31 @@ export function identityFile(path: string): IdentityFile {
     load() {
       const text = read(path);
       if (text === null) return null;
-      const value: unknown = JSON.parse(text);
-      if (isIdentity(value)) return value;
+      const identity = parse(text);
+      if (identity) return identity;
       throw new DroverError('INVALID_ARGUMENT', `${path} does not hold a worker's identity`, {
         hint: 'remove it and join again with: drover agent --join URL TOKEN',
       });
     },
     save(identity) {
       const temporary = `${path}.new`;
-      const file = openSync(temporary, 'w', 0o600);
-      writeSync(file, JSON.stringify(identity));
+      // One that a crash left behind keeps its own mode.
+      rmSync(temporary, { force: true });
+      const file = openSync(temporary, 'wx', 0o600);
+      writeFileSync(file, JSON.stringify(identity));
       fsyncSync(file);
       closeSync(file);
       renameSync(temporary, path);
+      syncFolder(dirname(path));
     },
   };
+}
+
+/** A new name is on disk only when its folder is. */
+function syncFolder(path: string): void {
+  const folder = openSync(path, 'r');
+  fsyncSync(folder);
+  closeSync(folder);
 }
 
 function read(path: string): string | null {
@@ -34,6 +46,15 @@ function read(path: string): string | null {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;
+  }
+}
+
+function parse(text: string): Identity | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isIdentity(value) ? value : null;
+  } catch {
+    return null;
   }
 }
 

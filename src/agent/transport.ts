@@ -52,7 +52,7 @@ export function httpTransport(url: string): HttpTransport {
 function problemOf(status: number, text: string): Error {
   try {
     const { code, detail, hint } = JSON.parse(text) as Record<string, string>;
-    if (code && code in ERRORS) {
+    if (code && Object.hasOwn(ERRORS, code)) {
       return new DroverError(code as ErrorCode, detail ?? '', hint === undefined ? {} : { hint });
     }
   } catch {
