@@ -28,7 +28,7 @@ const helpCommand: Command = {
   run: showHelp,
 };
 
-export const cliCommands: Command[] = [
+const cliCommands: Command[] = [
   runCommand,
   submitCommand,
   jobsCommand,

@@ -61,7 +61,7 @@ export interface Controller {
   close(): Promise<void>;
 }
 
-export const DEFAULT_TENANT = 'default';
+const DEFAULT_TENANT = 'default';
 
 export function createController(options: ControllerOptions): Controller {
   const { clock, random, log, settings, history, logs } = options;

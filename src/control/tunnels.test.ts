@@ -22,7 +22,7 @@ const open = (id: string, url = GATEWAY) => it.clock.run(it.it.openTunnel(it.adm
 const running = () => agent.sync([{ uid, state: 'RUNNING' }]);
 
 describe('a tunnel', () => {
-  test('is asked for once, at the worker that runs it, with a ticket only that sees', async () => {
+  test('is asked for once, at the worker of the task, with a ticket only it sees', async () => {
     await running();
     const { ticketHash, ...asked } = await open(`${job}.3`);
     expect(asked).toEqual({ worker: agent.joined.worker, attempt: uid });

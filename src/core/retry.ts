@@ -69,7 +69,7 @@ function backOff(count: number): number {
   return Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (count - 1));
 }
 
-export function describeEnding(ending: Ending): string {
+function describeEnding(ending: Ending): string {
   const words: Record<EndCause, string> = {
     exited: `exit code ${ending.exitCode ?? 'unknown'}`,
     signalled: `killed by ${ending.signal ?? 'a signal'}`,

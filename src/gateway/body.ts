@@ -25,7 +25,7 @@ export function readJsonBodies(app: App): void {
 }
 
 /** Undefined for an empty body: what needs none takes that, everything else says what it wants. */
-export function parseJson(body: Buffer): unknown {
+function parseJson(body: Buffer): unknown {
   if (body.length === 0) return undefined;
   // Decoding would put U+FFFD in place of what was sent and run another command than was meant.
   if (!isUtf8(body)) throw new DroverError('MALFORMED_BODY', 'The body is not valid UTF-8');

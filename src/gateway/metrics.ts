@@ -8,7 +8,7 @@ export interface RouteMetrics {
   observe(status: number, tookMs: number): void;
 }
 
-export interface GatewaySources {
+interface GatewaySources {
   inFlight: () => number;
   tokenCacheHits: () => number;
   tokenCacheMisses: () => number;

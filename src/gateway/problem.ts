@@ -54,7 +54,7 @@ export function problemOf(error: DroverError, requestId: string): Problem {
   return problem;
 }
 
-export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
+function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
   // RFC 9110: a 401 says which scheme is wanted.
   if (problem.status === 401) reply.header('www-authenticate', 'Bearer realm="drover"');
   return reply
@@ -79,7 +79,7 @@ export function errorHandler(
 }
 
 /** What went wrong inside is for the log; a caller learns only how to name it. */
-export function internalProblem(requestId: string): Problem {
+function internalProblem(requestId: string): Problem {
   const { status, title } = ERRORS.INTERNAL;
   return {
     type: 'about:blank',

@@ -6,7 +6,7 @@ import type { Coordinator } from '../protocol/coordinator.ts';
 import { createFakeCoordinator, type FakeCoordinator } from './fakeCoordinator.ts';
 import { createGateway, type GatewayOptions } from './gateway.ts';
 
-export interface CallOptions {
+interface CallOptions {
   /** The fake's admin token unless given; null sends none. */
   token?: string | null;
   headers?: Record<string, string>;
@@ -14,7 +14,7 @@ export interface CallOptions {
   body?: unknown;
 }
 
-export interface Answer {
+interface Answer {
   status: number;
   headers: Headers;
   text: string;
@@ -22,7 +22,7 @@ export interface Answer {
   json: Json;
 }
 
-export interface Json {
+interface Json {
   data: Record<string, unknown> & { id: string; ids: string[]; state: string };
   items: Record<string, unknown>[];
   meta: { nextCursor: string | null };

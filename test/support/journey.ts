@@ -15,9 +15,9 @@ import { sweep } from './leftovers.ts';
 export const ROOT = path.resolve(import.meta.dirname, '../..');
 export const DROVER = path.join(ROOT, 'drover');
 /** Long enough for a machine that does five other things. */
-export const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 60_000;
 
-export type Variables = Record<string, string>;
+type Variables = Record<string, string>;
 
 export interface Ended {
   code: number | null;

@@ -16,11 +16,11 @@ import {
 } from '../devices/cgroupFolders.ts';
 import { errorCode } from './folder.ts';
 
-export const LIMIT_KINDS = ['cgroup2', 'cgroup1', 'rlimit'] as const;
+const LIMIT_KINDS = ['cgroup2', 'cgroup1', 'rlimit'] as const;
 /** How limits are enforced on this machine; an attribute of the worker. */
 export type LimitKind = (typeof LIMIT_KINDS)[number];
 
-export interface CgroupLimits {
+interface CgroupLimits {
   cpuMillis: number;
   /** 0 means no limit. */
   memoryBytes: number;

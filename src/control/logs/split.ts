@@ -35,7 +35,7 @@ function leadingContinuations(bytes: Buffer): number {
 }
 
 /** The largest length up to which no character is cut; the whole length for what is not UTF-8. */
-export function characterBoundary(bytes: Buffer): number {
+function characterBoundary(bytes: Buffer): number {
   const lowest = Math.max(0, bytes.length - MAX_PARTIAL_CHARACTER_BYTES);
   for (let at = bytes.length - 1; at >= lowest; at--) {
     const byte = bytes[at] ?? 0;

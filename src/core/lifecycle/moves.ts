@@ -3,7 +3,7 @@
  * input.
  */
 
-export interface Move<State extends string> {
+interface Move<State extends string> {
   from: readonly State[];
   to: State;
 }

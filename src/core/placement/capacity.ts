@@ -11,10 +11,10 @@ import type {
   WorkerResources,
 } from '../../model/resources.ts';
 
-export const WHOLE_DEVICE = 1000;
+const WHOLE_DEVICE = 1000;
 
 /** Why a request does not fit, in the order it is checked. */
-export const MISFITS = ['devices', 'cpus', 'memory', 'ports'] as const;
+const MISFITS = ['devices', 'cpus', 'memory', 'ports'] as const;
 export type Misfit = (typeof MISFITS)[number];
 
 export type Fit =

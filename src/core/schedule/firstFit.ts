@@ -14,7 +14,7 @@ import type {
   ViewWorker,
 } from './view.ts';
 
-export interface Placement {
+interface Placement {
   job: JobId;
   round: number;
   tasks: { task: TaskId; version: number; claim: Claim }[];

@@ -23,7 +23,7 @@ declare module 'fastify' {
   }
 }
 
-export interface LogRouteLimits {
+interface LogRouteLimits {
   /** Lines a `tail` may ask for. */
   tailLines: number;
   /** How long the controller may hold one read of a follow, and it may outlive its client. */
@@ -32,7 +32,7 @@ export interface LogRouteLimits {
   streamsPerTenant: number;
 }
 
-export const LOG_ROUTE_LIMITS: Readonly<LogRouteLimits> = {
+const LOG_ROUTE_LIMITS: Readonly<LogRouteLimits> = {
   tailLines: 100_000,
   waitMs: 10_000,
   streamsPerTenant: 2000,

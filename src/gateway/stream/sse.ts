@@ -11,7 +11,7 @@ export interface SseLimits {
   retryMs: number;
 }
 
-export const SSE_LIMITS: Readonly<SseLimits> = {
+const SSE_LIMITS: Readonly<SseLimits> = {
   heartbeatMs: 15_000,
   stalledMs: 120_000,
   retryMs: 1_000,

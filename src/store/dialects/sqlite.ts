@@ -17,7 +17,7 @@ import {
 import { nodeSqliteDialect } from './nodeSqlite.ts';
 
 /** Older ones have bugs that a WAL under load can meet. */
-export const OLDEST_SQLITE = '3.51.3';
+const OLDEST_SQLITE = '3.51.3';
 
 export interface SqliteOptions {
   file: string;
