@@ -154,8 +154,7 @@ export function startAgent(options: AgentOptions): Agent {
     });
     if (closed || identity !== as) return;
     if (reply.clusterId !== as.clusterId) {
-      log.error({ cluster: reply.clusterId, mine: as.clusterId }, 'another cluster answered');
-      return;
+      throw new Error(`cluster ${reply.clusterId} answered instead of ${as.clusterId}`);
     }
     const older =
       reply.epoch < seen.epoch ||
@@ -209,7 +208,8 @@ export function startAgent(options: AgentOptions): Agent {
     if (closed) return;
     const code = error instanceof DroverError ? error.code : null;
     if (code === 'STALE') {
-      next(0);
+      // Somebody else syncs for this worker, or an older call of ours came late: not in a circle.
+      next(FIRST_RETRY_MS);
       return;
     }
     failures++;

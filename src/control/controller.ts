@@ -98,7 +98,11 @@ export function createController(options: ControllerOptions): Controller {
   const schedule = { ...core, reasons, planner, hint: hintSchedule, placed };
   const scheduleLoop = loop('schedule', settings.loops.scheduleMs, createScheduleStep(schedule));
   const lastContact = (worker: WorkerId): number => sessions.lastContactBootMs(worker);
-  const leases = { ...core, settings: settings.timers, lastContact };
+  const lost = (worker: WorkerId): void => {
+    sessions.forget(worker);
+    tunnels.forget(worker);
+  };
+  const leases = { ...core, settings: settings.timers, lastContact, lost };
   loop('leases', settings.loops.leasesMs, createLeaseStep(leases));
   loop('deadlines', settings.loops.deadlinesMs, createDeadlineStep(state, mutate, clock, reasons));
   scheduleLoop.hint();

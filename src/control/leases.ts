@@ -23,6 +23,8 @@ export interface LeaseOptions {
   settings: LeaseSettings;
   /** Boot time of the last contact with a worker. */
   lastContact: (worker: WorkerId) => number;
+  /** Called when a worker is lost for good. */
+  lost: (worker: WorkerId) => void;
 }
 
 export function createLeaseStep(options: LeaseOptions): () => Promise<void> {
@@ -51,6 +53,7 @@ export function createLeaseStep(options: LeaseOptions): () => Promise<void> {
     const reason = `its worker ${live.worker.name} has been silent for ${seconds(silentMs)} s`;
     if (silentMs > longest) {
       mutate({ kind: 'move-worker', worker: live.worker.id, move: 'lose', reason });
+      options.lost(live.worker.id);
     } else if (expired.length > 0) {
       mutate({ kind: 'lose', attempts: expired.map((attempt) => attempt.uid), reason });
     }

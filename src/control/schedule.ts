@@ -20,6 +20,7 @@ export function createScheduleStep(options: ScheduleOptions): () => Promise<void
   let wakeAt: Timer | null = null;
   return async () => {
     const plan = await planner.plan(state.deltas.take(state), clock.now());
+    for (const classKey of plan.cleared) reasons.delete(classKey);
     for (const { classKey, reason } of plan.waiting) reasons.set(classKey, reason);
     let placed = 0;
     let stale = 0;

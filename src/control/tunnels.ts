@@ -31,11 +31,18 @@ export class Tunnels {
   }
 
   register(url: string, leaseMs: number): void {
+    for (const known of this.#gateways.keys()) {
+      if (!this.isRegistered(known)) this.#gateways.delete(known);
+    }
     this.#gateways.set(url, this.#clock.bootMs() + leaseMs);
   }
 
   isRegistered(url: string): boolean {
     return (this.#gateways.get(url) ?? 0) > this.#clock.bootMs();
+  }
+
+  forget(worker: WorkerId): void {
+    this.#waiting.delete(worker);
   }
 
   /** Returns the hash of the ticket the agent will show. */

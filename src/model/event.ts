@@ -10,7 +10,6 @@ export const EVENT_KINDS = [
   'task.ended',
   'task.requeued',
   'attempt.stopping',
-  'attempt.ended',
   'worker.joined',
   'worker.suspect',
   'worker.online',

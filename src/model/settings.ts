@@ -70,7 +70,8 @@ const leases = section({
   workerMs: duration.default(30 * SECOND),
   attemptMs: duration.default(5 * MINUTE),
   killMarginMs: duration.default(15 * SECOND),
-  longPollMs: duration.default(10 * SECOND),
+  /** Below the 30 s after which an agent gives a call up. */
+  longPollMs: duration.max(20 * SECOND).default(10 * SECOND),
 });
 
 const loops = section({

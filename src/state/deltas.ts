@@ -13,7 +13,6 @@ export class Deltas {
   readonly tasks = new Set<Task>();
   readonly workers = new Set<WorkerId>();
   readonly claims = new Set<AttemptUid>();
-  readonly #sentClasses = new Set<string>();
 
   get empty(): boolean {
     return this.tasks.size === 0 && this.workers.size === 0 && this.claims.size === 0;
@@ -29,7 +28,8 @@ export class Deltas {
       claims: [],
       claimsGone: [],
     };
-    for (const task of this.tasks) this.#takeTask(state, task, deltas);
+    const classes = new Set<string>();
+    for (const task of this.tasks) takeTask(state, task, deltas, classes);
     for (const id of this.workers) {
       const live = state.workers.get(id);
       if (!live) {
@@ -50,26 +50,26 @@ export class Deltas {
     this.claims.clear();
     return deltas;
   }
+}
 
-  #takeTask(state: State, task: Task, deltas: PlannerDeltas): void {
-    const live = state.jobs.get(task.job);
-    if (!live || task.state !== 'PENDING') {
-      deltas.notPending.push(task.id);
-      return;
-    }
-    if (!this.#sentClasses.has(live.classKey)) {
-      this.#sentClasses.add(live.classKey);
-      deltas.requests.push(requestOf(live.job));
-    }
-    deltas.pending.push({
-      task: task.id,
-      job: task.job,
-      index: task.index,
-      version: task.version,
-      classKey: live.classKey,
-      round: live.job.round,
-      attempts: task.attempts,
-      notBeforeMs: task.notBeforeMs,
-    });
+function takeTask(state: State, task: Task, deltas: PlannerDeltas, classes: Set<string>): void {
+  const live = state.jobs.get(task.job);
+  if (!live || task.state !== 'PENDING') {
+    deltas.notPending.push(task.id);
+    return;
   }
+  if (!classes.has(live.classKey)) {
+    classes.add(live.classKey);
+    deltas.requests.push(requestOf(live.job));
+  }
+  deltas.pending.push({
+    task: task.id,
+    job: task.job,
+    index: task.index,
+    version: task.version,
+    classKey: live.classKey,
+    round: live.job.round,
+    attempts: task.attempts,
+    notBeforeMs: task.notBeforeMs,
+  });
 }

@@ -18,11 +18,12 @@ const SYSTEM_TENANT = '';
  */
 export function join(state: State, mutation: Join, nowMs: number): Result {
   const earlier = state.workersByMachine.get(mutation.worker.machine);
-  if (earlier) return supersede(state, earlier, mutation, nowMs);
   const limit = mutation.maxLiveWorkers;
-  if (limit > 0 && countLive(state, mutation.worker.joinToken) >= limit) {
+  const counted = earlier?.worker.joinToken === mutation.worker.joinToken;
+  if (limit > 0 && !counted && countLive(state, mutation.worker.joinToken) >= limit) {
     return { kind: 'too-many', limit };
   }
+  if (earlier) return supersede(state, earlier, mutation, nowMs);
   const worker: Worker = {
     ...mutation.worker,
     id: state.mint('w') as WorkerId,

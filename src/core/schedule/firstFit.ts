@@ -24,6 +24,8 @@ export interface Plan {
   placements: Placement[];
   /** Why the head of each waiting class waits. */
   waiting: { classKey: string; reason: string }[];
+  /** Classes that wait no longer: placed, or left by all. */
+  cleared: string[];
   /** When something that waits for a time becomes ready; null: nothing does. */
   nextAtMs: number | null;
   /** The limit of one plan was reached and there is more to place. */
@@ -34,7 +36,8 @@ export interface Plan {
 export const PLACEMENTS_PER_PLAN = 2000;
 
 export function planFirstFit(view: PlannerView, nowMs: number, randomHex: () => string): Plan {
-  const plan: Plan = { placements: [], waiting: [], nextAtMs: null, more: false };
+  const plan: Plan = { placements: [], waiting: [], cleared: [], nextAtMs: null, more: false };
+  plan.cleared.push(...view.emptied.splice(0));
   const open: PendingClass[] = [];
   for (const pending of view.classes.values()) {
     const next = pending.queue.mature(nowMs);
@@ -67,6 +70,8 @@ export function planFirstFit(view: PlannerView, nowMs: number, randomHex: () => 
     }
     for (const claim of claims) view.hold(claim);
     pending.queue.skip();
+    if (pending.reason !== '') plan.cleared.push(pending.request.key);
+    pending.reason = '';
     plan.placements.push(placementOf(members, claims));
   }
   return plan;

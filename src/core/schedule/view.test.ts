@@ -19,7 +19,8 @@ const claim = (owner: string, on: string, cpuMillis: number): Claim => ({
 
 /** Everything a plan depends on. Takes the queues apart. */
 function picture(view: PlannerView) {
-  const queues = [...view.classes].map(([key, { queue }]) => {
+  const waits = [...view.classes].filter(([, { queue }]) => queue.size > 0);
+  const queues = waits.toSorted(byKey).map(([key, { queue }]) => {
     queue.mature(Number.MAX_SAFE_INTEGER);
     const order: unknown[] = [];
     for (let head = queue.peek(); head; head = queue.peek()) {
@@ -39,6 +40,10 @@ function picture(view: PlannerView) {
       ports: [...capacity.portsTaken].toSorted((a, b) => a - b),
     })),
   };
+}
+
+function byKey(a: [string, unknown], b: [string, unknown]): number {
+  return a[0] < b[0] ? -1 : 1;
 }
 
 describe('the copy', () => {
@@ -147,7 +152,7 @@ function deltasOf(
   const gone = <Id>(ids: Set<string>, of: Map<string, unknown>): Id[] =>
     [...ids].filter((id) => !of.has(id)) as Id[];
   return {
-    requests: [],
+    requests,
     pending: there(tasks, now.pending),
     notPending: gone(tasks, now.pending),
     workers: there(touched.workers, now.workers),

@@ -67,10 +67,13 @@ export class PlannerView {
   readonly claims = new Map<AttemptUid, Claim>();
   /** Rises whenever capacity is freed or appears. */
   freed = 0;
+  /** Classes of which nothing waits any more, since the last plan. */
+  emptied: string[] = [];
   readonly #pending = new Map<TaskId, PendingTask>();
 
   update(deltas: PlannerDeltas): void {
     for (const request of deltas.requests) {
+      if (this.classes.has(request.key)) continue;
       const queue = new PendingQueue(request.gangSize);
       this.classes.set(request.key, { request, queue, blockedAt: -1, reason: '' });
     }
@@ -78,8 +81,9 @@ export class PlannerView {
     for (const worker of deltas.workers) this.#setWorker(worker);
     for (const id of deltas.workersGone) this.workers.delete(id);
     for (const claim of deltas.claims) this.hold(claim);
-    for (const task of deltas.notPending) this.#remove(task);
+    // New ones first: a class that is both left and joined goes on.
     for (const task of deltas.pending) this.#add(task);
+    for (const task of deltas.notPending) this.#remove(task);
   }
 
   /**
@@ -90,10 +94,6 @@ export class PlannerView {
     if (this.claims.has(claim.owner)) return;
     this.claims.set(claim.owner, claim);
     this.workers.get(claim.worker)?.capacity.take(claim);
-  }
-
-  release(claim: Claim): void {
-    this.#free(claim.owner);
   }
 
   pendingCount(): number {
@@ -130,6 +130,10 @@ export class PlannerView {
     const task = this.#pending.get(id);
     if (!task) return;
     this.#pending.delete(id);
-    this.classes.get(task.classKey)?.queue.remove(task);
+    const pending = this.classes.get(task.classKey);
+    pending?.queue.remove(task);
+    if (pending?.queue.size !== 0) return;
+    this.classes.delete(task.classKey);
+    this.emptied.push(task.classKey);
   }
 }
