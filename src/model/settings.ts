@@ -12,9 +12,10 @@ const GIB = 1024 * MIB;
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
-
 /** No timer of Node counts further than this many milliseconds. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** Below the 30 s after which an agent gives a call up. */
+const LONGEST_POLL_MS = 20_000;
 const duration = z.int().min(1).max(LONGEST_TIMER_MS);
 const period = z.int().min(10).max(HOUR);
 const bytes = z.int().min(1);
@@ -70,8 +71,7 @@ const leases = section({
   workerMs: duration.default(30 * SECOND),
   attemptMs: duration.default(5 * MINUTE),
   killMarginMs: duration.default(15 * SECOND),
-  /** Below the 30 s after which an agent gives a call up. */
-  longPollMs: duration.max(20 * SECOND).default(10 * SECOND),
+  longPollMs: duration.max(LONGEST_POLL_MS).default(10 * SECOND),
 });
 
 const loops = section({
