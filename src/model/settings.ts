@@ -26,9 +26,7 @@ const text = z.string().max(4096);
 const section = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
   z.strictObject(shape).prefault({} as never);
 
-const data = section({
-  dir: text.min(1).default('~/.drover'),
-});
+const data = section({ dir: text.min(1).default('~/.drover') });
 
 const server = section({
   host: text.min(1).default('127.0.0.1'),
