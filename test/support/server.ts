@@ -133,6 +133,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     await server.start();
   } catch (error) {
     for (const { pid } of processesOf(folders())) killPid(pid, 'SIGKILL');
+    rmSync(root, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
     throw error;
   }
   return server;
