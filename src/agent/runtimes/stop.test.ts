@@ -13,8 +13,9 @@ afterAll(() => bench.clean());
 
 describe('stop', () => {
   test('TERM goes to the whole group, and the cause of the order is told', async () => {
-    const task = shell(`(trap 'echo child; exit' TERM; while :; do sleep 0.05; done) &
-      trap 'echo parent; exit 0' TERM; echo ready; while :; do sleep 0.05; done`);
+    const task = shell(`trap 'echo parent; exit 0' TERM
+      (trap 'echo child; exit' TERM; echo ready; while :; do sleep 0.05; done) &
+      while :; do sleep 0.05; done`);
     runtime.start(task);
     await eventually(() => bench.read(task.uid, 'stdout') === 'ready\n', 'the trap');
     runtime.stop({ uid: task.uid, cause: 'preempted', graceMs: 5000 });
