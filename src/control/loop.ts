@@ -71,8 +71,8 @@ export function startLoop(options: LoopOptions): Loop {
 
   const start = (): void => {
     if (closed || running) return;
-    // Starts only when `running` is set, so that a hint from within the step asks for another.
-    running = Promise.resolve().then(run);
+    // Not before what hinted is done: a commit it asked for goes first.
+    running = new Promise<void>((resolve) => clock.soon(resolve)).then(run);
   };
 
   timer = clock.setTimer(periodMs, start);

@@ -46,10 +46,18 @@ async function answer(
 
 const GONE: WireError = { code: 'UNAVAILABLE', message: 'that part of Drover has stopped' };
 
-/** The far side's interface. When the port closes, what waits is rejected, and all that follows. */
-export function remote<T extends object>(port: Port, names: readonly (keyof T & string)[]): T {
+/**
+ * The far side's interface. When the port closes, what waits is rejected, and all that follows.
+ * `gather`: calls that fall together travel together; without it each leaves at once.
+ */
+export function remote<T extends object>(
+  port: Port,
+  names: readonly (keyof T & string)[],
+  gather = true,
+): T {
   const waiting = new Map<number, (reply: Reply) => void>();
-  const calls = sender<Call>((batch) => port.postMessage({ calls: batch }));
+  const send = (batch: Call[]): void => port.postMessage({ calls: batch });
+  const calls = gather ? sender<Call>(send) : (call: Call) => send([call]);
   let next = 0;
   let closed = false;
   port.on('message', (message: Message) => {

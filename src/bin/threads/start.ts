@@ -37,7 +37,8 @@ export function startThread<T extends object, Options>(
     if (!ending) onDeath(name, failure ?? new Error(`thread ${name} ended`));
   });
   return {
-    calls: remote<T>(port1, methods),
+    // Batches go to the writer one at a time, and everybody waits for them.
+    calls: remote<T>(port1, methods, name !== 'writer'),
     async end() {
       ending = true;
       await worker.terminate();
