@@ -21,8 +21,6 @@ CREATE TABLE jobs (
   spec text NOT NULL,
   task_count bigint NOT NULL,
   created_at_ms bigint NOT NULL,
-  idempotency_key text,
-  body_hash text,
   round bigint NOT NULL DEFAULT 0,
   cancel_requested_at_ms bigint,
   cancelled_by text,
@@ -42,7 +40,17 @@ CREATE TABLE jobs (
 CREATE INDEX jobs_live ON jobs (id) WHERE ended_at_ms IS NULL;
 CREATE INDEX jobs_troubled ON jobs (tenant, end_state, id)
   WHERE end_state IN ('FAILED', 'CANCELLED', 'UNSCHEDULABLE');
-CREATE INDEX jobs_keyed ON jobs (created_at_ms) WHERE idempotency_key IS NOT NULL;
+
+-- One row for each submission that had an idempotency key, in order of time: keys are known for a day.
+CREATE TABLE submissions (
+  created_at_ms bigint NOT NULL,
+  first_job text NOT NULL,
+  tenant text NOT NULL,
+  idempotency_key text NOT NULL,
+  body_hash text NOT NULL,
+  jobs text NOT NULL,
+  PRIMARY KEY (created_at_ms, first_job)
+) /*sqlite WITHOUT ROWID */;
 
 -- A task of which nothing is known but its job's spec has no row yet.
 CREATE TABLE tasks (

@@ -60,8 +60,6 @@ export interface Job {
   /** Who asked for the cancel. */
   cancelledBy: string | null;
   endedAtMs: number | null;
-  idempotencyKey: string | null;
-  bodyHash: string | null;
   version: number;
 }
 

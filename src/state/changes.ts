@@ -10,6 +10,7 @@ import type { Job, JobState } from '../model/job.ts';
 import type { Task } from '../model/task.ts';
 import type { Token } from '../model/token.ts';
 import type { Worker } from '../model/worker.ts';
+import type { KeyedSubmission } from './live.ts';
 
 export type Operation = 'insert' | 'update';
 export type ClaimOperation = Operation | 'delete';
@@ -29,6 +30,7 @@ export interface JobEnding {
 export class Changes {
   readonly jobs = new Map<Job, Operation>();
   readonly endings = new Map<Job, JobEnding>();
+  readonly submissions: KeyedSubmission[] = [];
   readonly tasks = new Map<Task, Operation>();
   readonly attempts = new Map<Attempt, Operation>();
   readonly workers = new Map<Worker, Operation>();

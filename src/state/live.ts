@@ -70,6 +70,12 @@ export interface IdempotencyEntry {
   createdAtMs: number;
 }
 
+export interface KeyedSubmission {
+  tenant: string;
+  key: string;
+  entry: IdempotencyEntry;
+}
+
 /** What a rebuild starts from: rows of everything that has not ended. */
 export interface Snapshot {
   clusterId: ClusterId;
@@ -82,7 +88,7 @@ export interface Snapshot {
   claims: Claim[];
   workers: Worker[];
   tokens: Token[];
-  idempotency: { tenant: string; key: string; entry: IdempotencyEntry }[];
+  idempotency: KeyedSubmission[];
 }
 
 /** Indices of an array need not be dense; the list is sorted by them. */

@@ -17,7 +17,7 @@ import type { Worker } from '../model/worker.ts';
 import { Changes, type EventNote, type Operation } from './changes.ts';
 import { Deltas } from './deltas.ts';
 import { endingOf, LiveAttempts, taskAt } from './live.ts';
-import type { IdempotencyEntry, LiveJob, LiveWorker, Snapshot } from './live.ts';
+import type { IdempotencyEntry, KeyedSubmission, LiveJob, LiveWorker, Snapshot } from './live.ts';
 import { classKeyOf } from './requests.ts';
 import { completeTasks, UNTOUCHED } from './tasks.ts';
 
@@ -95,6 +95,11 @@ export class State {
     this.#adoptJob(job, tasks);
     this.changes.jobs.set(job, 'insert');
     for (const task of tasks) this.deltas.tasks.add(task);
+  }
+
+  addKey(submission: KeyedSubmission): void {
+    this.idempotency.set(idempotencyKey(submission.tenant, submission.key), submission.entry);
+    this.changes.submissions.push(submission);
   }
 
   task(id: TaskId): { live: LiveJob; task: Task } | undefined {

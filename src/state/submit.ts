@@ -21,7 +21,7 @@ export function submit(state: State, mutation: Submit, nowMs: number): Result {
   const ids = mutation.specs.map((spec) => addJob(state, mutation, spec, nowMs));
   if (key !== null) {
     const entry = { bodyHash: bodyHash ?? '', ids, createdAtMs: nowMs };
-    state.idempotency.set(idempotencyKey(mutation.tenant, key), entry);
+    state.addKey({ tenant: mutation.tenant, key, entry });
   }
   return { kind: 'submitted', ids, replayed: false };
 }
@@ -42,8 +42,6 @@ function addJob(state: State, mutation: Submit, spec: JobSpec, nowMs: number): J
     cancelRequestedAtMs: null,
     cancelledBy: null,
     endedAtMs: null,
-    idempotencyKey: mutation.idempotencyKey,
-    bodyHash: mutation.bodyHash,
     version: 1,
   };
   state.addJob(job, newTasks(job));

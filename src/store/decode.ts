@@ -24,8 +24,6 @@ export function decodeJob(row: JobRow): Job {
     cancelRequestedAtMs: row.cancel_requested_at_ms,
     cancelledBy: row.cancelled_by,
     endedAtMs: row.ended_at_ms,
-    idempotencyKey: row.idempotency_key,
-    bodyHash: row.body_hash,
     version: row.version,
   };
 }

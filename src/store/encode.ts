@@ -12,6 +12,7 @@ import type { Worker } from '../model/worker.ts';
 import { indexOfTask } from '../model/ids.ts';
 import { packSpec } from '../model/spec.ts';
 import type { Changes, ClaimOperation, JobEnding } from '../state/changes.ts';
+import type { KeyedSubmission } from '../state/live.ts';
 import type { TableWrites, Value, WriteBatch } from './contract.ts';
 
 export function encodeBatch(changes: Changes, epoch: number, seq: number): WriteBatch {
@@ -24,6 +25,11 @@ export function encodeBatch(changes: Changes, epoch: number, seq: number): Write
       (to, job) => jobMutable(to, job, changes.endings.get(job)),
       untouched,
     );
+  }
+  if (changes.submissions.length > 0) {
+    const inserts: Value[] = [];
+    for (const submission of changes.submissions) submissionRow(inserts, submission);
+    tables.submissions = { fresh: [], inserts, updates: [], deletes: [] };
   }
   if (changes.tasks.size > 0) {
     tables.tasks = split(changes.tasks, taskKey, taskFixed, taskMutable);
@@ -93,8 +99,6 @@ function jobFixed(to: Value[], job: Job): void {
     packSpec(job.spec),
     job.taskCount,
     job.createdAtMs,
-    job.idempotencyKey,
-    job.bodyHash,
   );
 }
 
@@ -114,6 +118,11 @@ function jobMutable(to: Value[], job: Job, ending: JobEnding | undefined): void 
     ending?.cancelled ?? null,
     ending?.unschedulable ?? null,
   );
+}
+
+function submissionRow(to: Value[], { tenant, key, entry }: KeyedSubmission): void {
+  const { createdAtMs, ids, bodyHash } = entry;
+  to.push(createdAtMs, ids[0] ?? '', tenant, key, bodyHash, JSON.stringify(ids));
 }
 
 function taskKey(to: Value[], task: Task): void {

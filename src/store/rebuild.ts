@@ -1,7 +1,7 @@
 /** Reads everything that has not ended, to start from. */
 import type { Kysely } from 'kysely';
 import type { ClusterId, JobId } from '../model/ids.ts';
-import type { IdempotencyEntry, Snapshot } from '../state/live.ts';
+import type { Snapshot } from '../state/live.ts';
 import { IDEMPOTENCY_MS } from '../state/submit.ts';
 import { decodeAttempt, decodeClaim, decodeJob, decodeTask } from './decode.ts';
 import { decodeToken, decodeWorker } from './decode.ts';
@@ -42,29 +42,21 @@ export async function readSnapshot(
   };
 }
 
-/** A batch submission gives all its jobs the same key; together they are one entry. */
 async function readKeys(db: Kysely<Database>, nowMs: number): Promise<Snapshot['idempotency']> {
   const rows = await db
-    .selectFrom('jobs')
-    .select(['id', 'tenant', 'idempotency_key', 'body_hash', 'created_at_ms'])
-    .where('idempotency_key', 'is not', null)
+    .selectFrom('submissions')
+    .selectAll()
     .where('created_at_ms', '>', nowMs - IDEMPOTENCY_MS)
     .orderBy('created_at_ms')
-    .orderBy('id')
+    .orderBy('first_job')
     .execute();
-  const entries = new Map<string, { tenant: string; key: string; entry: IdempotencyEntry }>();
-  for (const row of rows) {
-    const key = row.idempotency_key ?? '';
-    const known = entries.get(`${row.tenant}\n${key}`);
-    if (known) known.entry.ids.push(row.id as JobId);
-    else {
-      const entry = {
-        bodyHash: row.body_hash ?? '',
-        ids: [row.id as JobId],
-        createdAtMs: row.created_at_ms,
-      };
-      entries.set(`${row.tenant}\n${key}`, { tenant: row.tenant, key, entry });
-    }
-  }
-  return [...entries.values()];
+  return rows.map((row) => ({
+    tenant: row.tenant,
+    key: row.idempotency_key,
+    entry: {
+      bodyHash: row.body_hash,
+      ids: JSON.parse(row.jobs) as JobId[],
+      createdAtMs: row.created_at_ms,
+    },
+  }));
 }

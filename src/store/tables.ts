@@ -11,8 +11,6 @@ export interface JobRow {
   spec: string;
   task_count: number;
   created_at_ms: number;
-  idempotency_key: string | null;
-  body_hash: string | null;
   round: number;
   cancel_requested_at_ms: number | null;
   cancelled_by: string | null;
@@ -128,6 +126,15 @@ export interface EventRow {
   data: string;
 }
 
+export interface SubmissionRow {
+  created_at_ms: number;
+  first_job: string;
+  tenant: string;
+  idempotency_key: string;
+  body_hash: string;
+  jobs: string;
+}
+
 export interface ControllerRow {
   id: number;
   cluster_id: string;
@@ -139,6 +146,7 @@ export interface ControllerRow {
 export interface Database {
   controller: ControllerRow;
   jobs: JobRow;
+  submissions: SubmissionRow;
   tasks: TaskRow;
   attempts: AttemptRow;
   claims: ClaimRow;
@@ -175,12 +183,17 @@ function table(key: string, fixed: string, mutable: string, integers: string): T
 export const TABLES: Record<TableName, Table> = {
   jobs: table(
     'tenant id',
-    `cluster owner submitting_principal kind name spec task_count created_at_ms
-     idempotency_key body_hash`,
+    'cluster owner submitting_principal kind name spec task_count created_at_ms',
     `round cancel_requested_at_ms cancelled_by ended_at_ms version
      end_state end_reason exit_code started_at_ms succeeded failed cancelled unschedulable`,
     `task_count created_at_ms round cancel_requested_at_ms ended_at_ms version
      exit_code started_at_ms succeeded failed cancelled unschedulable`,
+  ),
+  submissions: table(
+    'created_at_ms first_job',
+    'tenant idempotency_key body_hash jobs',
+    '',
+    'created_at_ms',
   ),
   tasks: table(
     'job task_index',

@@ -222,7 +222,7 @@ describe.each([
     await flush(store, state);
     const history = openHistory(place.settings);
     const [row] = await history.forTenant(name).jobs({ limit: 1, name });
-    expect(row).toMatchObject({ name, tenant: name, owner: name, idempotency_key: name });
+    expect(row).toMatchObject({ name, tenant: name, owner: name });
     expect(unpackSpec(row?.spec ?? '')).toEqual(job);
     await history.close();
     await store.close();

@@ -3,7 +3,7 @@
 export interface SpoolLimits {
   /** Bytes of output in one request. */
   batchBytes: number;
-  /** Bytes of one stream in one request: a chatty attempt leaves room for the others. */
+  /** Bytes of one stream at a time: a hundred chatty attempts all get into every request. */
   chunkBytes: number;
   /** Bytes per second taken from one attempt; what is beyond waits in its file. */
   attemptBytesPerSecond: number;
@@ -26,7 +26,7 @@ export interface SpoolLimits {
 
 export const SPOOL_LIMITS: Readonly<SpoolLimits> = {
   batchBytes: 4 * 1024 * 1024,
-  chunkBytes: 256 * 1024,
+  chunkBytes: 32 * 1024,
   attemptBytesPerSecond: 32 * 1024 * 1024,
   flushMs: 25,
   quietMs: 2000,

@@ -6,6 +6,7 @@ import {
   type ClaimRow,
   type EventRow,
   type JobRow,
+  type SubmissionRow,
   type TableName,
   type TaskRow,
   type WorkerRow,
@@ -21,6 +22,7 @@ export interface Commit {
   epoch: number;
   events: EventRow[];
   jobs: Change<JobRow>[];
+  submissions: SubmissionRow[];
   tasks: Change<TaskRow>[];
   attempts: Change<AttemptRow>[];
   workers: Change<WorkerRow>[];
@@ -56,6 +58,12 @@ export class Mirror {
         ({ row }) => row,
       ),
       jobs: merge(batch, 'jobs', this.jobs, (row) => row.id),
+      submissions: merge(
+        batch,
+        'submissions',
+        new Map<string, SubmissionRow>(),
+        (row) => row.first_job,
+      ).map(({ row }) => row),
       tasks: merge(batch, 'tasks', this.tasks, taskKey),
       attempts,
       workers: merge(batch, 'workers', this.workers, (row) => row.id),

@@ -12,23 +12,17 @@ export class SubmissionChecker {
   readonly #disk: () => Disk | null;
   readonly acknowledged = new Set<string>();
   readonly #answers = new Map<string, string>();
-  readonly #jobsOfKey = new Map<string, { epoch: number; batch: number }>();
-  #batches = 0;
+  readonly #keys = new Set<string>();
 
   constructor(mirror: Mirror, disk: () => Disk | null) {
     this.#mirror = mirror;
     this.#disk = disk;
   }
 
-  committed({ jobs, epoch }: Commit): void {
-    this.#batches++;
-    for (const { before, row } of jobs) {
-      if (before || row.idempotency_key === null) continue;
-      const known = this.#jobsOfKey.get(row.idempotency_key);
-      // The jobs of one submission share its key and come in one batch.
-      const same = known === undefined || known.batch === this.#batches;
-      must(same, 'I3', () => `key ${row.idempotency_key} made jobs twice, again as ${row.id}`);
-      this.#jobsOfKey.set(row.idempotency_key, { epoch, batch: this.#batches });
+  committed({ submissions }: Commit): void {
+    for (const { idempotency_key: key, jobs } of submissions) {
+      must(!this.#keys.has(key), 'I3', () => `key ${key} made jobs twice, again as ${jobs}`);
+      this.#keys.add(key);
     }
   }
 
