@@ -125,7 +125,7 @@ describe('an agent that starts again', () => {
 describe('a reply', () => {
   beforeEach(joined);
 
-  test('is done: start, stop, forget, dial; and then the next sync goes out', async () => {
+  test('is done: stop, forget, dial, start; and then the next sync goes out', async () => {
     runtime.see('old', 'ENDED');
     runtime.see('bad', 'RUNNING');
     await clock.settle();
@@ -135,7 +135,7 @@ describe('a reply', () => {
       acknowledged: ['old'],
       tunnels: [{ gatewayUrl: 'wss://g', ticket: 't1' }],
     });
-    expect(runtime.done).toEqual(['start new', 'stop bad cancelled', 'forget old']);
+    expect(runtime.done).toEqual(['stop bad cancelled', 'forget old', 'start new']);
     expect(told).toContain('tunnel t1');
     expect(controller.last.request).toMatchObject({
       epoch: 5,

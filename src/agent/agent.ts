@@ -62,6 +62,8 @@ export interface Agent {
 
 const FIRST_RETRY_MS = 200;
 const LONGEST_RETRY_MS = 5000;
+/** So long it starts attempts without a look at anything else. */
+const START_SLICE_MS = 20;
 /** The agent looks this often whether a lease of its own has run out. */
 const LEASE_CHECK_MS = 1000;
 
@@ -163,18 +165,11 @@ export function startAgent(options: AgentOptions): Agent {
     seen = { epoch: reply.epoch, generation: reply.generation };
     contactBootMs = sentBootMs;
     timers = reply.timers;
-    follow(reply, sentBootMs);
+    await follow(reply, sentBootMs);
   }
 
-  function follow(reply: SyncReply, sentBootMs: number): void {
+  async function follow(reply: SyncReply, sentBootMs: number): Promise<void> {
     const marginMs = reply.timers.killMarginMs;
-    for (const order of reply.desired) {
-      // A reply that lay unread (the agent was stopped, the machine slept) may be older than the
-      // lease it gives: the task may run elsewhere by now.
-      const killAtBootMs = sentBootMs + order.attemptLeaseMs - marginMs;
-      const late = clock.bootMs() >= killAtBootMs - order.graceMs;
-      if (!late) runtime.start(order, killAtBootMs);
-    }
     for (const order of reply.stop) runtime.stop(order);
     for (const uid of reply.acknowledged) runtime.forget(uid);
     const live = runtime.list().filter((one) => one.observation.state !== 'ENDED');
@@ -187,6 +182,28 @@ export function startAgent(options: AgentOptions): Agent {
       );
     }
     for (const order of reply.tunnels) options.onTunnel(order);
+    await startAll(reply, sentBootMs - marginMs);
+  }
+
+  /** Starting takes a machine milliseconds each, in which output and exits must get through too. */
+  async function startAll(reply: SyncReply, leaseBaseMs: number): Promise<void> {
+    let begunBootMs = clock.bootMs();
+    for (const order of reply.desired) {
+      let nowBootMs = clock.bootMs();
+      if (nowBootMs - begunBootMs >= START_SLICE_MS) {
+        options.onChange?.();
+        await new Promise<void>((resolve) => clock.soon(resolve));
+        // A newer reply has come meanwhile: it lists what is still to be started.
+        if (closed || reply.epoch !== seen.epoch || reply.generation !== seen.generation) return;
+        nowBootMs = clock.bootMs();
+        begunBootMs = nowBootMs;
+      }
+      // A reply that lay unread (the agent was stopped, the machine slept) may be older than the
+      // lease it gives: the task may run elsewhere by now.
+      const killAtBootMs = leaseBaseMs + order.attemptLeaseMs;
+      const late = nowBootMs >= killAtBootMs - order.graceMs;
+      if (!late) runtime.start(order, killAtBootMs);
+    }
     if (reply.desired.length > 0) options.onChange?.();
   }
 

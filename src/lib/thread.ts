@@ -56,7 +56,11 @@ export function remote<T extends object>(
   gather = true,
 ): T {
   const waiting = new Map<number, (reply: Reply) => void>();
-  const send = (batch: Call[]): void => port.postMessage({ calls: batch });
+  const send = (batch: Call[]): void =>
+    port.postMessage(
+      { calls: batch },
+      batch.flatMap(([, , args]) => largeBuffers(args)),
+    );
   const calls = gather ? sender<Call>(send) : (call: Call) => send([call]);
   let next = 0;
   let closed = false;
@@ -84,6 +88,26 @@ export function remote<T extends object>(
         calls([id, name, args]);
       });
   return Object.fromEntries(names.map((name) => [name, call(name)])) as T;
+}
+
+/** Smaller ones may lie in a pool that others use; copying them is cheap. */
+const LARGE_BYTES = 128 * 1024;
+
+/**
+ * Buffers behind lists of things with `bytes`, such as log chunks: they move to the other thread
+ * instead of being copied, so the caller must be done with them.
+ */
+function largeBuffers(args: unknown[]): ArrayBuffer[] {
+  const found = new Set<ArrayBuffer>();
+  for (const list of args) {
+    if (!Array.isArray(list)) continue;
+    for (const item of list as { bytes?: unknown }[]) {
+      if (!(item?.bytes instanceof Uint8Array)) break;
+      const { buffer } = item.bytes;
+      if (buffer instanceof ArrayBuffer && buffer.byteLength >= LARGE_BYTES) found.add(buffer);
+    }
+  }
+  return [...found];
 }
 
 /** Collects until the input that is already here was handled, then sends once. */

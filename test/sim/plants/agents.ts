@@ -64,8 +64,8 @@ export const AGENTS_PLANTS: Plant[] = [
       },
       {
         file: 'src/agent/agent.ts',
-        find: 'follow(reply, sentBootMs);',
-        replace: 'follow(reply, clock.bootMs());',
+        find: 'await follow(reply, sentBootMs);',
+        replace: 'await follow(reply, clock.bootMs());',
       },
     ],
   },
@@ -94,7 +94,7 @@ export const AGENTS_PLANTS: Plant[] = [
     patches: [
       {
         file: 'src/agent/agent.ts',
-        find: 'const late = clock.bootMs() >= killAtBootMs - order.graceMs;',
+        find: 'const late = nowBootMs >= killAtBootMs - order.graceMs;',
         replace: 'const late = false;',
       },
     ],
