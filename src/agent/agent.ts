@@ -2,7 +2,7 @@
  * The agent: says what it sees, does what it is told, and ends its attempts when nobody has
  * answered for too long. All effects are passed in, so the simulator runs this very code.
  */
-import type { Clock, Timer } from '../lib/clock.ts';
+import { sleep, type Clock, type Timer } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
@@ -64,6 +64,8 @@ const FIRST_RETRY_MS = 200;
 const LONGEST_RETRY_MS = 5000;
 /** So long it starts attempts without a look at anything else. */
 const START_SLICE_MS = 20;
+/** And so long it then looks at everything else: a round trip takes several turns. */
+const START_PAUSE_MS = 5;
 /** The agent looks this often whether a lease of its own has run out. */
 const LEASE_CHECK_MS = 1000;
 
@@ -192,7 +194,7 @@ export function startAgent(options: AgentOptions): Agent {
       let nowBootMs = clock.bootMs();
       if (nowBootMs - begunBootMs >= START_SLICE_MS) {
         options.onChange?.();
-        await new Promise<void>((resolve) => clock.soon(resolve));
+        await sleep(clock, START_PAUSE_MS);
         // A newer reply has come meanwhile: it lists what is still to be started.
         if (closed || reply.epoch !== seen.epoch || reply.generation !== seen.generation) return;
         nowBootMs = clock.bootMs();
