@@ -174,21 +174,28 @@ export function startAgent(options: AgentOptions): Agent {
     const marginMs = reply.timers.killMarginMs;
     for (const order of reply.stop) runtime.stop(order);
     for (const uid of reply.acknowledged) runtime.forget(uid);
-    const live = runtime.list().filter((one) => one.observation.state !== 'ENDED');
-    if (live.length > 0) {
-      runtime.renewLease(
-        live.map(({ observation, attemptLeaseMs }) => ({
-          uid: observation.uid,
-          killAtBootMs: sentBootMs + attemptLeaseMs - marginMs,
-        })),
-      );
-    }
+    renewLeases(sentBootMs - marginMs);
     for (const order of reply.tunnels) options.onTunnel(order);
-    await startAll(reply, sentBootMs - marginMs);
+    if (await startAll(reply, sentBootMs - marginMs)) renewLeases(sentBootMs - marginMs);
   }
 
-  /** Starting takes a machine milliseconds each, in which output and exits must get through too. */
-  async function startAll(reply: SyncReply, leaseBaseMs: number): Promise<void> {
+  function renewLeases(leaseBaseMs: number): void {
+    const live = runtime.list().filter((one) => one.observation.state !== 'ENDED');
+    if (live.length === 0) return;
+    runtime.renewLease(
+      live.map(({ observation, attemptLeaseMs }) => ({
+        uid: observation.uid,
+        killAtBootMs: leaseBaseMs + attemptLeaseMs,
+      })),
+    );
+  }
+
+  /**
+   * Starting takes a machine milliseconds each, in which output and exits must get through too.
+   * False when there was nothing to start, or a newer reply has taken over.
+   */
+  async function startAll(reply: SyncReply, leaseBaseMs: number): Promise<boolean> {
+    if (reply.desired.length === 0) return false;
     let begunBootMs = clock.bootMs();
     for (const order of reply.desired) {
       let nowBootMs = clock.bootMs();
@@ -196,7 +203,8 @@ export function startAgent(options: AgentOptions): Agent {
         options.onChange?.();
         await sleep(clock, START_PAUSE_MS);
         // A newer reply has come meanwhile: it lists what is still to be started.
-        if (closed || reply.epoch !== seen.epoch || reply.generation !== seen.generation) return;
+        if (closed || reply.epoch !== seen.epoch || reply.generation !== seen.generation)
+          return false;
         nowBootMs = clock.bootMs();
         begunBootMs = nowBootMs;
       }
@@ -206,7 +214,8 @@ export function startAgent(options: AgentOptions): Agent {
       const late = nowBootMs >= killAtBootMs - order.graceMs;
       if (!late) runtime.start(order, killAtBootMs);
     }
-    if (reply.desired.length > 0) options.onChange?.();
+    options.onChange?.();
+    return true;
   }
 
   /** Asks nicely one grace before the watchdog would not: nobody has answered for too long. */

@@ -43,6 +43,8 @@ type JobCalls = Pick<
 export interface Jobs extends JobCalls {
   /** Wakes waiters of jobs whose end was committed. */
   wakeWaiters(ended: Iterable<Job>): void;
+  /** Null while it lives: known at once, without waiting for anybody's commit. */
+  endedAt(who: Principal, id: string): Promise<number | null>;
   /** Resolves when the job has ended or the time is over. */
   ended(job: JobId, waitMs: number): Promise<void>;
 }
@@ -152,6 +154,11 @@ export function createJobs(options: JobsOptions): Jobs {
     return getJob(who, id);
   }
 
+  async function endedAt(who: Principal, id: string): Promise<number | null> {
+    if (liveOf(who, id)?.job.endedAtMs === null) return null;
+    return (await getJob(who, id)).endedAtMs;
+  }
+
   function ended(id: JobId, waitMs: number): Promise<void> {
     const live = state.jobs.get(id);
     if (!live || live.job.endedAtMs !== null) return committer.durable();
@@ -180,6 +187,7 @@ export function createJobs(options: JobsOptions): Jobs {
     listJobs,
     cancelJob,
     waitJob,
+    endedAt,
     ended,
     wakeWaiters,
     ...createJobLists({ state, committer, history, getJob, viewOf }),

@@ -80,12 +80,13 @@ export function createLogAccess(options: LogAccessOptions): LogAccess {
   }
 
   async function readLogs(who: Principal, job: string, query: LogQuery): Promise<LogPage> {
-    const view = await jobs.getJob(who, job);
+    // Log bytes are on disk when they are read; only the end of a job is the store's to tell.
+    const endedAtMs = await jobs.endedAt(who, job);
     const { waitMs, ...selection } = query;
     const read = { ...selection, limitBytes: PAGE_BYTES };
     const page = await logs.read(job, read);
     if (page.records.length > 0) return { ...page, complete: false };
-    if (view.endedAtMs !== null && !(await tailMissing(who, job, view.endedAtMs))) {
+    if (endedAtMs !== null && !(await tailMissing(who, job, endedAtMs))) {
       // What came in between the read and the look at the tail.
       const rest = await logs.read(job, { ...read, after: page.next });
       return { ...rest, complete: rest.records.length === 0 };
@@ -93,7 +94,7 @@ export function createLogAccess(options: LogAccessOptions): LogAccess {
     if (waitMs <= 0) return { ...page, complete: false };
     const wait = Math.min(waitMs, LONGEST_WAIT_MS);
     const news = logs.wait(job, page.next, wait);
-    await (view.endedAtMs === null ? Promise.race([news, jobs.ended(job as JobId, wait)]) : news);
+    await (endedAtMs === null ? Promise.race([news, jobs.ended(job as JobId, wait)]) : news);
     const after = { ...read, after: page.next };
     delete after.tailLines;
     return { ...(await logs.read(job, after)), complete: false };
