@@ -11,7 +11,7 @@ import { ended, joining, liveParts, seen, submission } from '../../test/support/
 import { TestState } from '../../test/support/testState.ts';
 import { Capacity } from '../core/placement/capacity.ts';
 import { countTasks } from '../core/lifecycle/job.ts';
-import { planFirstFit } from '../core/schedule/firstFit.ts';
+import { DEFAULT_POLICY, plan } from '../core/schedule/plan.ts';
 import { PlannerView } from '../core/schedule/view.ts';
 import { END_CAUSES } from '../model/attempt.ts';
 import type { Shape } from '../model/job.ts';
@@ -187,8 +187,8 @@ class Run {
   #plan(): void {
     const { state, nowMs } = this.it;
     this.view.update(structuredClone(state.deltas.take(state)));
-    const plan = planFirstFit(this.view, nowMs, () => `f${this.#uids++}`);
-    for (const placement of plan.placements) {
+    const { placements } = plan(this.view, nowMs, () => `f${this.#uids++}`, DEFAULT_POLICY);
+    for (const placement of placements) {
       expect(this.it.apply({ kind: 'assign', ...placement })).toEqual({ kind: 'done' });
     }
   }
@@ -197,7 +197,10 @@ class Run {
   #checkView(): void {
     const { state } = this.it;
     this.view.update(structuredClone(state.deltas.take(state)));
-    const free = [...this.view.workers].map(([id, { capacity }]) => [id, capacity.cpuFree]);
+    const free = [...this.view.fleet.workers()].map((each) => [
+      each.info.id,
+      each.capacity.cpuFree,
+    ]);
     const truly = [...state.workers].map(([id, { capacity }]) => [id, capacity.cpuFree]);
     expect(new Map(free as [string, number][])).toEqual(new Map(truly as [string, number][]));
     const pending = [...state.jobs.values()].flatMap(({ counts }) => counts.PENDING);
