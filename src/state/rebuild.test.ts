@@ -197,11 +197,14 @@ class Run {
   #checkView(): void {
     const { state } = this.it;
     this.view.update(structuredClone(state.deltas.take(state)));
+    const { reservations } = this.view;
+    for (const kept of reservations.values()) reservations.lift(kept);
     const free = [...this.view.fleet.workers()].map((each) => [
       each.info.id,
       each.capacity.cpuFree,
     ]);
     const truly = [...state.workers].map(([id, { capacity }]) => [id, capacity.cpuFree]);
+    for (const kept of reservations.values()) reservations.lay(kept);
     expect(new Map(free as [string, number][])).toEqual(new Map(truly as [string, number][]));
     const pending = [...state.jobs.values()].flatMap(({ counts }) => counts.PENDING);
     expect(this.view.pendingCount()).toBe(pending.reduce((a, b) => a + b, 0));
