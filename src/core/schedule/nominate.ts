@@ -14,8 +14,9 @@ export function settleNominations(planning: Planning): void {
   for (const reservation of kept) view.reservations.lift(reservation);
   for (const nomination of [...view.nominations.values()]) {
     const members = membersOf(planning, nomination);
-    const void_ = members ? closedOn(planning, nomination) : 'what it was for waits no more';
-    if (!members || void_) withdraw(planning, nomination, void_ ?? '');
+    const closed = closedOn(planning, nomination);
+    if (!members) withdraw(planning, nomination, 'what it was for waits no more');
+    else if (closed) withdraw(planning, nomination, closed);
     else if ([...nomination.claims.values()].every(({ claim }) => isClear(planning, claim))) {
       planning.fulfil(nomination.of, members);
     } else if (view.freed.size > 0) {

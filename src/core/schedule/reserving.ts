@@ -29,7 +29,7 @@ export class Reserving {
     this.#planning = planning;
   }
 
-  /** Gives up what is not wanted any more or cannot be used, and reconsiders what takes too long. */
+  /** Gives up what is not wanted or cannot be used; what takes too long is reconsidered. */
   check(): void {
     const { view, nowMs } = this.#planning;
     const { reservations, fleet, classes } = view;
