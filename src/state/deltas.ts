@@ -111,5 +111,7 @@ function takeTask(state: State, task: Task, deltas: PlannerDeltas, classes: Set<
     round: live.job.round,
     attempts: task.attempts,
     notBeforeMs: task.notBeforeMs,
+    // After a failure it waits since it may be tried again, not since it was submitted.
+    sinceMs: Math.max(task.createdAtMs, task.notBeforeMs),
   });
 }

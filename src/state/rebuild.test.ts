@@ -11,7 +11,7 @@ import { ended, joining, liveParts, seen, submission } from '../../test/support/
 import { step, type Step } from '../../test/support/randomSteps.ts';
 import { checkInvariants } from '../../test/support/stateInvariants.ts';
 import { TestState } from '../../test/support/testState.ts';
-import { planFirstFit } from '../core/schedule/firstFit.ts';
+import { DEFAULT_POLICY, plan } from '../core/schedule/plan.ts';
 import { PlannerView } from '../core/schedule/view.ts';
 import { freePool } from '../core/placement/admission.ts';
 import { Capacity, claimOf } from '../core/placement/capacity.ts';
@@ -209,8 +209,8 @@ class Run {
   #plan(): void {
     const { state, nowMs } = this.it;
     this.view.update(structuredClone(state.deltas.take(state, 0)));
-    const plan = planFirstFit(this.view, nowMs, () => `f${this.#uids++}`);
-    for (const placement of plan.placements) {
+    const { placements } = plan(this.view, nowMs, () => `f${this.#uids++}`, DEFAULT_POLICY);
+    for (const placement of placements) {
       const { kind } = this.it.apply({ kind: 'assign', ...placement });
       if (kind !== 'done') this.#correct(placement);
     }
@@ -230,7 +230,10 @@ class Run {
   #checkView(): void {
     const { state } = this.it;
     this.view.update(structuredClone(state.deltas.take(state, 0)));
-    const free = [...this.view.workers].map(([id, { capacity }]) => [id, capacity.cpuFree]);
+    const free = [...this.view.fleet.workers()].map((each) => [
+      each.info.id,
+      each.capacity.cpuFree,
+    ]);
     const truly = [...state.workers].map(([id, { capacity }]) => [id, capacity.cpuFree]);
     expect(new Map(free as [string, number][])).toEqual(new Map(truly as [string, number][]));
     const pending = [...state.jobs.values()]
