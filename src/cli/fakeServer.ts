@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { TokenView, WorkerView } from '../protocol/fleet.ts';
 import type { JobView, QueueEntry } from '../protocol/jobs.ts';
-import type { SubmittedSpec } from '../protocol/jobSpec.ts';
+import { jobSpec, type SubmittedSpec } from '../protocol/jobSpec.ts';
 import { addJob, endJob, type FakeJob } from './fakeJobs.ts';
 
 export const FAKE_TOKEN = 'drv_test_token';
@@ -177,7 +177,7 @@ async function answerJob(exchange: Exchange, id: string, action: string): Promis
     const waitMs = Number(request.query.get('waitMs'));
     await exchange.wait(() => job.view.endedAtMs !== null, waitMs);
   }
-  send(response, 200, { data: { ...job.view, spec: job.spec }, meta: {} });
+  send(response, 200, { data: { ...job.view, spec: jobSpec.parse(job.spec) }, meta: {} });
 }
 
 function readLog({ request, response }: Exchange, job: FakeJob): void {
