@@ -1,4 +1,4 @@
-/** Where and when a job may run, as flags and job files say it: constraints, after, money, trust. */
+/** Where, when and for how much a job may run, as flags and job files say it. */
 import { AFTER_CONDITIONS } from '../model/job.ts';
 import { CONSTRAINT_OPERATORS, TRUSTS } from '../model/placement.ts';
 import type { SubmittedSpec } from '../protocol/jobSpec.ts';

@@ -1,4 +1,4 @@
-/** Files longer than one call: the parts go in order, and `after` reaches back over them by name. */
+/** Files longer than one call: parts go in order, and `after` reaches back over them by name. */
 import type { SubmittedSpec } from '../protocol/jobSpec.ts';
 import { UsageError } from './args.ts';
 
