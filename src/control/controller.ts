@@ -29,6 +29,7 @@ import { hashSecret } from './secrets.ts';
 import { Sessions } from './sessions.ts';
 import { createTunnelCalls, Tunnels } from './tunnels.ts';
 import { readiness } from './readiness.ts';
+import { createWhy } from './why.ts';
 
 export interface ControllerSettings {
   clusterName: string;
@@ -126,6 +127,7 @@ export function createController(options: ControllerOptions): Controller {
     ...fleet,
     ...jobs,
     ...logAccess,
+    ...createWhy({ state, clock, reasons, getJob: jobs.getJob }),
     ...createTunnelCalls({ state, jobs, tunnels, sessions }),
     join: (token, request) => agents.join(token, request),
     sync: (token, request) => agents.sync(token, request),
