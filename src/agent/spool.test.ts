@@ -34,7 +34,8 @@ class FakeController {
 
   send = async (body: Uint8Array): Promise<LogAck[]> => {
     if (this.away) throw new DroverError('UNAVAILABLE', 'nobody there');
-    const chunks = decodeLogFrames(body);
+    // A copy, as on a wire: the spool uses its buffer again.
+    const chunks = decodeLogFrames(Buffer.from(body));
     this.requests.push(chunks);
     if (this.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, this.delayMs));
     return chunks.map((chunk) => {
@@ -197,6 +198,21 @@ describe('the spool', () => {
     await until(() => controller.requests.length >= 40);
     const lengths = attempts.map(({ uid }) => controller.stdout(uid).length);
     expect(Math.min(...lengths)).toBeGreaterThan(Math.max(...lengths) / 3);
+  });
+
+  it('sends a line before the bulk of others', async () => {
+    for (let n = 0; n < 10; n++)
+      attempt(`bulk${n}`, 'x'.repeat(99).concat('\n').repeat(1000), true);
+    const one = attempt('quiet', '');
+    controller.delayMs = 1;
+    start({ batchBytes: 8 * 1024, chunkBytes: 4 * 1024, shortBytes: 100 });
+    await until(() => controller.requests.length >= 3);
+    appendFileSync(one.stdoutPath, 'now\n');
+    const sent = controller.requests.length;
+    await until(() => controller.stdout('quiet') === 'now\n');
+    const at = controller.requests.findIndex((chunks) => chunks[0]?.uid === 'quiet');
+    expect(at).toBeGreaterThanOrEqual(sent - 1);
+    expect(at).toBeLessThanOrEqual(sent + 1);
   });
 
   it('holds an attempt to its rate', async () => {
