@@ -200,21 +200,6 @@ describe('the spool', () => {
     expect(Math.min(...lengths)).toBeGreaterThan(Math.max(...lengths) / 3);
   });
 
-  it('sends a line before the bulk of others', async () => {
-    for (let n = 0; n < 10; n++)
-      attempt(`bulk${n}`, 'x'.repeat(99).concat('\n').repeat(1000), true);
-    const one = attempt('quiet', '');
-    controller.delayMs = 1;
-    start({ batchBytes: 8 * 1024, chunkBytes: 4 * 1024, shortBytes: 100 });
-    await until(() => controller.requests.length >= 3);
-    appendFileSync(one.stdoutPath, 'now\n');
-    const sent = controller.requests.length;
-    await until(() => controller.stdout('quiet') === 'now\n');
-    const at = controller.requests.findIndex((chunks) => chunks[0]?.uid === 'quiet');
-    expect(at).toBeGreaterThanOrEqual(sent - 1);
-    expect(at).toBeLessThanOrEqual(sent + 1);
-  });
-
   it('holds an attempt to its rate', async () => {
     attempt('fast', 'z\n'.repeat(500_000), true);
     attempt('slow', 'z\n', true);

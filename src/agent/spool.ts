@@ -1,8 +1,8 @@
 /**
  * Sends what attempts write to the controller. The attempts' own files are the spool: nothing is
  * copied, an agent that restarts goes on from the last acknowledged offset, and what is sent twice
- * is dropped there. One request is in flight at a time; the next is filled when it is answered, with
- * what is new by then, so that a line waits for one request and not for a queue of them.
+ * is dropped there. One request is in flight at a time; the next is filled when it is answered,
+ * with what is new by then, so that a line waits for one request and not for a queue of them.
  */
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -32,8 +32,8 @@ export interface SpoolSource {
 export interface SpoolOptions {
   source: SpoolSource;
   /**
-   * Posts a body of log frames; resolves with the acknowledgements, in the order of its chunks. Then
-   * the body is filled anew.
+   * Posts a body of log frames; resolves with the acknowledgements, in the order of its chunks.
+   * Then the body is filled anew.
    */
   send(body: Uint8Array): Promise<LogAck[]>;
   clock: Clock;

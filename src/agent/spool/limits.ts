@@ -1,7 +1,7 @@
 /** Named limits of the spool, each with its unit and reason. All can be set. */
 
 export interface SpoolLimits {
-  /** Bytes of output in one request: what a new line waits for at most, and fsyncs are shared by. */
+  /** Bytes of one request: a new line waits for one, and an fsync serves one. */
   batchBytes: number;
   /** Bytes of one stream at a time: a hundred chatty attempts all get into every request. */
   chunkBytes: number;
