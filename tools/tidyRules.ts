@@ -1,7 +1,7 @@
 /** The single rules of tidy.ts. Each takes files as data and returns what it finds. */
 import { posix } from 'node:path';
 import { ERRORS } from '../src/lib/errors.ts';
-import { JOB_LIMITS } from '../src/protocol/jobs.ts';
+import { JOB_LIMITS } from '../src/protocol/jobSpec.ts';
 import type { Finding, SourceFile } from './tidy.ts';
 
 const LIMITS = { fileLines: 300, lineColumns: 100, fileBytes: 512 * 1024 } as const;

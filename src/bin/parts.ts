@@ -3,7 +3,7 @@
  * gateway.
  */
 import { join } from 'node:path';
-import type { PoolLimits } from '../core/placement/admission.ts';
+import { freePool, type PoolPolicy } from '../core/placement/admission.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { registerLogRoutes } from '../gateway/rest/logs.ts';
 import { createExecRoute } from '../gateway/tunnel/exec.ts';
@@ -88,24 +88,34 @@ function storeSettings({ store, data }: Settings): StoreSettings {
   return { kind: 'sqlite', file: join(data.dir, 'drover.db'), cacheBytes, checkpointPages };
 }
 
-function poolLimits(settings: Settings): PoolLimits[] {
-  const pools = Object.entries(settings.fleet.pools).map(([name, { largestWorker: most }]) => ({
-    name,
-    largestWorker: most
-      ? {
-          cpuMillis: Math.round(most.cpus * 1000),
-          memoryBytes: most.memoryBytes || Number.MAX_SAFE_INTEGER,
-          devices: Array.from({ length: most.gpus }, (_, index) => ({
-            index,
-            kind: 'gpu' as const,
-            model: most.gpuModel,
-            memoryBytes: most.gpuMemoryBytes || Number.MAX_SAFE_INTEGER,
-          })),
-          portRange: [1, 65_535] as [number, number],
-        }
-      : null,
-  }));
-  if (!('default' in settings.fleet.pools)) pools.unshift({ name: 'default', largestWorker: null });
+function poolLimits(settings: Settings): PoolPolicy[] {
+  const { pools: configured } = settings.fleet;
+  const pools: PoolPolicy[] = Object.entries(configured).map(
+    ([name, { largestWorker: most, ...pool }]) => ({
+      name,
+      terms: {
+        tenants: pool.tenants,
+        interruptibleOnly: pool.interruptibleOnly,
+        marketplace: pool.marketplace,
+      },
+      deviceHourMicros: Math.round(pool.pricePerDeviceHour * 1_000_000),
+      cpuHourMicros: Math.round(pool.pricePerCpuHour * 1_000_000),
+      largestWorker: most
+        ? {
+            cpuMillis: Math.round(most.cpus * 1000),
+            memoryBytes: most.memoryBytes || Number.MAX_SAFE_INTEGER,
+            devices: Array.from({ length: most.gpus }, (_, index) => ({
+              index,
+              kind: 'gpu' as const,
+              model: most.gpuModel,
+              memoryBytes: most.gpuMemoryBytes || Number.MAX_SAFE_INTEGER,
+            })),
+            portRange: [1, 65_535] as [number, number],
+          }
+        : null,
+    }),
+  );
+  if (!('default' in configured)) pools.unshift(freePool('default'));
   return pools;
 }
 

@@ -5,7 +5,7 @@ import { readdirSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { jobSpec } from '../protocol/jobs.ts';
+import { jobSpec } from '../protocol/jobSpec.ts';
 import { capture } from './captured.ts';
 import { startFakeServer, type FakeServer } from './fakeServer.ts';
 

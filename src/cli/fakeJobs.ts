@@ -1,11 +1,6 @@
 /** Jobs of the fake server, and what a test makes them do. */
-import type {
-  AttemptView,
-  JobView,
-  LogRecordView,
-  SubmittedSpec,
-  TaskView,
-} from '../protocol/jobs.ts';
+import type { AttemptView, JobView, LogRecordView, TaskView } from '../protocol/jobs.ts';
+import type { SubmittedSpec } from '../protocol/jobSpec.ts';
 import type { FakeServer } from './fakeServer.ts';
 
 export interface FakeJob {

@@ -2,7 +2,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TokenView, WorkerView } from '../protocol/fleet.ts';
-import type { JobView, QueueEntry, SubmittedSpec } from '../protocol/jobs.ts';
+import type { JobView, QueueEntry } from '../protocol/jobs.ts';
+import type { SubmittedSpec } from '../protocol/jobSpec.ts';
 import { addJob, endJob, type FakeJob } from './fakeJobs.ts';
 
 export const FAKE_TOKEN = 'drv_test_token';

@@ -1,6 +1,6 @@
 /** A job as people describe it, by flags or in a file, made into what the API takes. */
 import path from 'node:path';
-import type { SubmittedSpec } from '../protocol/jobs.ts';
+import type { SubmittedSpec } from '../protocol/jobSpec.ts';
 import { UsageError, wholeNumber } from './args.ts';
 import { parseDuration } from './durations.ts';
 import { envFileEntries, envFromList, type Environment } from './environment.ts';

@@ -1,5 +1,5 @@
 /** Resources as people write them: --gpus A100:2, --cpus 0.5, --mem 64G, --array 0-9,20. */
-import type { SubmittedSpec } from '../protocol/jobs.ts';
+import type { SubmittedSpec } from '../protocol/jobSpec.ts';
 import { UsageError } from './args.ts';
 
 type Device = NonNullable<NonNullable<SubmittedSpec['resources']>['device']>;

@@ -1,7 +1,7 @@
 /** drover run: submits, follows the log, and exits with the job's code. */
 import { randomUUID } from 'node:crypto';
 import type { DroverClient } from '../protocol/client.ts';
-import type { SubmittedSpec } from '../protocol/jobs.ts';
+import type { SubmittedSpec } from '../protocol/jobSpec.ts';
 import { UsageError, type OptionTable, type OptionValues } from './args.ts';
 import { defineCommand, type CommandContext } from './command.ts';
 import { labelsFromList } from './environment.ts';

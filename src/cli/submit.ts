@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { SubmittedSpec } from '../protocol/jobs.ts';
+import type { SubmittedSpec } from '../protocol/jobSpec.ts';
 import { UsageError } from './args.ts';
 import { defineCommand, takePositionals, type CommandContext } from './command.ts';
 import { EXIT } from './exitCodes.ts';

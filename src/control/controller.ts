@@ -1,5 +1,5 @@
 /** The controller: live state, one writer, loops and the Coordinator over them, wired by hand. */
-import type { PoolLimits } from '../core/placement/admission.ts';
+import type { PoolPolicy } from '../core/placement/admission.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
@@ -33,7 +33,7 @@ export interface ControllerSettings {
   clusterName: string;
   timers: Timers;
   loops: { scheduleMs: number; leasesMs: number; deadlinesMs: number };
-  pools: readonly PoolLimits[];
+  pools: readonly PoolPolicy[];
 }
 
 export interface ControllerOptions {
@@ -65,7 +65,7 @@ const DEFAULT_TENANT = 'default';
 
 export function createController(options: ControllerOptions): Controller {
   const { clock, random, log, settings, history, logs } = options;
-  const state = new State(options.snapshot);
+  const state = new State(options.snapshot, settings.pools);
   const sessions = new Sessions(clock);
   const tunnels = new Tunnels(clock, random);
   const reasons = new Map<string, string>();

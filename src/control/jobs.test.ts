@@ -3,7 +3,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type TestAgent, TestController } from '../../test/support/testController.ts';
 import type { Principal } from '../model/token.ts';
 import type { Page } from '../protocol/coordinator.ts';
-import { jobSpec, type PageQuery } from '../protocol/jobs.ts';
+import { type PageQuery } from '../protocol/jobs.ts';
+import { jobSpec } from '../protocol/jobSpec.ts';
 import type { History } from '../store/contract.ts';
 
 let it: TestController;

@@ -1,5 +1,5 @@
 /** The job half of the Coordinator: submit, look, list, cancel, wait. */
-import { neverFits, type PoolLimits } from '../core/placement/admission.ts';
+import { neverFits, type PoolPolicy } from '../core/placement/admission.ts';
 import { jobState } from '../core/lifecycle/job.ts';
 import type { Clock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
@@ -23,7 +23,7 @@ export interface JobsOptions {
   committer: Committer;
   history: History;
   clock: Clock;
-  pools: readonly PoolLimits[];
+  pools: readonly PoolPolicy[];
   reasons: Map<string, string>;
 }
 

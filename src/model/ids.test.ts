@@ -1,7 +1,7 @@
 /** Ids: how they are minted, sorted, made of each other and taken apart. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { JOB_LIMITS, jobSpec } from '../protocol/jobs.ts';
+import { JOB_LIMITS, jobSpec } from '../protocol/jobSpec.ts';
 import {
   attemptUid,
   idMinter,

@@ -1,5 +1,6 @@
 /** A job: what a user asked for, and its state as derived from its tasks. */
 import type { JobId } from './ids.ts';
+import type { PlacementSpec } from './placement.ts';
 import type { ResourceRequest } from './resources.ts';
 
 export const PRIORITIES = ['production', 'interactive', 'batch'] as const;
@@ -9,9 +10,22 @@ export type Priority = (typeof PRIORITIES)[number];
 export type Shape =
   | { kind: 'single' }
   /** Independent tasks, one per index; the index is given as DROVER_ARRAY_INDEX. */
-  | { kind: 'array'; indices: number[] }
+  | {
+      kind: 'array';
+      indices: number[];
+      /** At most this many run at once; 0: no limit. */
+      limit: number;
+    }
   /** Tasks that start together or not at all and can reach each other. */
   | { kind: 'gang'; size: number };
+
+export const AFTER_CONDITIONS = ['ok', 'failed', 'any'] as const;
+
+/** The job waits until another one has ended, and ended so. */
+export interface After {
+  job: JobId;
+  when: (typeof AFTER_CONDITIONS)[number];
+}
 
 /** The accepted, complete form of a submission: every default filled in. */
 export interface JobSpec {
@@ -25,6 +39,10 @@ export interface JobSpec {
   /** Empty means any pool. */
   pool: string;
   priority: Priority;
+  placement: PlacementSpec;
+  after: After[];
+  /** Stopped when it has cost this much, in millionths; 0 means no limit of its own. */
+  maxCostMicros: number;
   /** Budget of failures the user's code may cause before the task fails for good. */
   retries: number;
   /** Budget of interruptions (lost machines and the like). */

@@ -3,6 +3,7 @@
  * that may know domain words: every part may name its section's type, and none may import bin/.
  */
 import { z } from 'zod';
+import { poolSettings } from './poolSettings.ts';
 import { loadConfig } from '../lib/config.ts';
 import { DroverError } from '../lib/errors.ts';
 
@@ -97,20 +98,9 @@ const agent = section({
   attributes: z.record(z.string().min(1).max(63), z.string().max(256)).default({}),
 });
 
-/** The largest worker a pool can bring: what asks for more is refused at once. */
-const largestWorker = z.strictObject({
-  cpus: z.number().min(0.001).max(1024),
-  memoryBytes: z.int().min(0).default(0),
-  gpus: z.int().min(0).max(1024).default(0),
-  gpuModel: z.string().max(100).default(''),
-  gpuMemoryBytes: z.int().min(0).default(0),
-});
-
 const fleet = section({
   /** By name. The pool `default` exists without being named. */
-  pools: z
-    .record(z.string().min(1).max(100), z.strictObject({ largestWorker: largestWorker.optional() }))
-    .default({}),
+  pools: z.record(z.string().min(1).max(100), poolSettings).default({}),
 });
 
 const limits = section({

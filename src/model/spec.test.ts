@@ -1,8 +1,10 @@
 /** Specs on their way: only what differs travels, and all of it comes back. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { jobSpec } from '../protocol/jobs.ts';
+import { jobSpec } from '../protocol/jobSpec.ts';
+import type { JobId } from './ids.ts';
 import { PRIORITIES, type JobSpec } from './job.ts';
+import { CONSTRAINT_OPERATORS } from './placement.ts';
 import { packSpec, packSpecs, unpackSpec, unpackSpecs } from './spec.ts';
 
 const plain = jobSpec.parse({ command: ['true'] });
@@ -57,7 +59,7 @@ const specs: fc.Arbitrary<JobSpec> = fc.record({
   }),
   shape: fc.oneof(
     fc.constant({ kind: 'single' as const }),
-    fc.record({ kind: fc.constant('array' as const), indices: fc.array(count) }),
+    fc.record({ kind: fc.constant('array' as const), indices: fc.array(count), limit: count }),
     fc.record({ kind: fc.constant('gang' as const), size: count }),
   ),
   pool: text,
@@ -68,6 +70,30 @@ const specs: fc.Arbitrary<JobSpec> = fc.record({
   startWithinMs: count,
   graceMs: fc.constantFrom(0, 10_000, 5),
   attemptLeaseMs: count,
+  maxCostMicros: count,
+  after: fc.array(
+    fc.record({
+      job: text.map((id) => id as JobId),
+      when: fc.constantFrom('ok' as const, 'failed' as const, 'any' as const),
+    }),
+  ),
+  placement: fc.record({
+    constraints: fc.array(
+      fc.record({
+        attribute: text,
+        operator: fc.constantFrom(...CONSTRAINT_OPERATORS),
+        values: fc.array(text, { maxLength: 2 }),
+        preferred: fc.boolean(),
+      }),
+      { maxLength: 2 },
+    ),
+    arrangement: fc.constantFrom('pack' as const, 'spread' as const),
+    exclusive: fc.boolean(),
+    antiAffinity: text,
+    locality: text,
+    interruptible: fc.boolean(),
+    trust: fc.constantFrom('normal' as const, 'restricted' as const),
+  }),
   labels: texts,
 });
 

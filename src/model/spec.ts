@@ -3,10 +3,14 @@
  * carry this form; it is a tenth of the whole. The defaults below are part of the stored format:
  * never change one, a row written without it means it.
  */
-import type { JobSpec } from './job.ts';
+import type { After, JobSpec } from './job.ts';
+import { PLAIN_PLACEMENT, type PlacementSpec } from './placement.ts';
 import type { DeviceRequest, ResourceRequest } from './resources.ts';
 
-const DEFAULT_SPEC: Omit<JobSpec, 'command' | 'resources' | 'env' | 'labels'> = {
+const DEFAULT_SPEC: Omit<
+  JobSpec,
+  'command' | 'resources' | 'env' | 'labels' | 'placement' | 'after'
+> = {
   name: '',
   workdir: '',
   shape: { kind: 'single' },
@@ -18,6 +22,7 @@ const DEFAULT_SPEC: Omit<JobSpec, 'command' | 'resources' | 'env' | 'labels'> = 
   startWithinMs: 0,
   graceMs: 10_000,
   attemptLeaseMs: 0,
+  maxCostMicros: 0,
 };
 
 const DEFAULT_RESOURCES: Omit<ResourceRequest, 'device'> = {
@@ -36,6 +41,7 @@ const DEFAULT_DEVICE: DeviceRequest = {
 
 /** Shared by all specs that have nothing else: specs are never changed, and there are many. */
 const NOTHING: Record<string, string> = Object.freeze({});
+const NO_AFTER: After[] = Object.freeze([]) as unknown as After[];
 const PLAIN_RESOURCES: ResourceRequest = Object.freeze({ ...DEFAULT_RESOURCES, device: null });
 
 const SCALARS = [
@@ -49,9 +55,11 @@ const SCALARS = [
   'startWithinMs',
   'graceMs',
   'attemptLeaseMs',
+  'maxCostMicros',
 ] as const;
 
-type Packed = Partial<Omit<JobSpec, 'resources'>> & {
+type Packed = Partial<Omit<JobSpec, 'resources' | 'placement'>> & {
+  placement?: Partial<PlacementSpec>;
   resources?: Partial<Omit<ResourceRequest, 'device'>> & { device?: Partial<DeviceRequest> };
 };
 
@@ -81,11 +89,26 @@ function pack(spec: JobSpec): Packed {
   if (spec.shape.kind !== 'single') packed.shape = spec.shape;
   if (!isEmpty(spec.env)) packed.env = spec.env;
   if (!isEmpty(spec.labels)) packed.labels = spec.labels;
+  if (spec.after.length > 0) packed.after = spec.after;
+  const placement = packPlacement(spec.placement);
+  if (placement) packed.placement = placement;
   const { cpuMillis, memoryBytes, ports, device } = spec.resources;
   if (device || cpuMillis !== DEFAULT_RESOURCES.cpuMillis || memoryBytes || ports) {
     packed.resources = { cpuMillis, memoryBytes, ports, ...(device && { device }) };
   }
   return packed;
+}
+
+function packPlacement(placement: PlacementSpec): Partial<PlacementSpec> | null {
+  if (placement === PLAIN_PLACEMENT) return null;
+  const packed: Partial<PlacementSpec> = {};
+  const { constraints, ...scalars } = placement;
+  if (constraints.length > 0) packed.constraints = constraints;
+  let name: keyof typeof scalars;
+  for (name in scalars) {
+    if (scalars[name] !== PLAIN_PLACEMENT[name]) Object.assign(packed, { [name]: scalars[name] });
+  }
+  return isEmpty(packed) ? null : packed;
 }
 
 function unpack(packed: Whole): JobSpec {
@@ -107,6 +130,9 @@ function unpack(packed: Whole): JobSpec {
     graceMs: packed.graceMs ?? DEFAULT_SPEC.graceMs,
     attemptLeaseMs: packed.attemptLeaseMs ?? DEFAULT_SPEC.attemptLeaseMs,
     labels: packed.labels ?? NOTHING,
+    placement: packed.placement ? { ...PLAIN_PLACEMENT, ...packed.placement } : PLAIN_PLACEMENT,
+    after: packed.after ?? NO_AFTER,
+    maxCostMicros: packed.maxCostMicros ?? DEFAULT_SPEC.maxCostMicros,
   };
 }
 

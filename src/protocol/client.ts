@@ -19,9 +19,9 @@ import type {
   JobView,
   LogRecordView,
   QueueEntry,
-  SubmittedSpec,
   TaskView,
 } from './jobs.ts';
+import type { SubmittedSpec } from './jobSpec.ts';
 import { readEvents, type SseEvent } from './sse.ts';
 
 export { ApiError, ConnectionError } from './http.ts';

@@ -29,7 +29,7 @@ const RUNS = process.env['SOAK'] === '1' ? 1000 : 30;
 const jobFields = fc.record({
   shape: fc.constantFrom<Shape>(
     { kind: 'single' },
-    { kind: 'array', indices: [5, 0, 2] },
+    { kind: 'array', indices: [5, 0, 2], limit: 2 },
     { kind: 'gang', size: 2 },
   ),
   retries: fc.nat(2),

@@ -1,29 +1,52 @@
 /** What the planner needs to know of a job: its request, shared by all tasks of the same class. */
-import type { PlacementRequest } from '../core/schedule/view.ts';
+import type { PlacementRequest } from '../core/placement/request.ts';
 import { PRIORITIES, type Job, type JobSpec } from '../model/job.ts';
+import { PLAIN_PLACEMENT, type PlacementSpec } from '../model/placement.ts';
 
 export function requestOf(job: Job): PlacementRequest {
   const { spec } = job;
   const ports = portsOf(spec);
   return {
     key: classKeyOf(job),
+    tenant: job.tenant,
+    user: job.owner,
+    placement: spec.placement,
     resources: ports === spec.resources.ports ? spec.resources : { ...spec.resources, ports },
     pool: spec.pool,
     band: PRIORITIES.indexOf(spec.priority),
     gangSize: gangSizeOf(spec),
+    arrayLimit: arrayLimitOf(spec),
+    timeLimitMs: spec.timeLimitMs,
+    graceMs: spec.graceMs,
   };
 }
 
 /** Texts that users choose are quoted: no two different requests may have the same key. */
-export function classKeyOf({ spec }: Job): string {
+export function classKeyOf({ tenant, owner, spec }: Job): string {
   const { cpuMillis, memoryBytes, device } = spec.resources;
+  const { timeLimitMs, graceMs } = spec;
+  const who = `${JSON.stringify(tenant)}${JSON.stringify(owner)}`;
   const pool = spec.pool === '' ? '' : JSON.stringify(spec.pool);
   const size = `${gangSizeOf(spec)}|${cpuMillis}|${memoryBytes}|${portsOf(spec)}`;
-  const key = `${spec.priority}|${pool}|${size}`;
-  if (!device) return key;
-  const { kind, count, share, models } = device;
-  const which = models.length === 0 ? '' : JSON.stringify(models);
-  return `${key}|${kind}|${count}|${share}|${device.memoryBytes}|${which}`;
+  let key = `${who}|${spec.priority}|${pool}|${size}|${timeLimitMs}|${graceMs}`;
+  const limit = arrayLimitOf(spec);
+  if (limit > 0) key += `|%${limit}`;
+  if (device) {
+    const { kind, count, share, models } = device;
+    const which = models.length === 0 ? '' : JSON.stringify(models);
+    key += `|${kind}|${count}|${share}|${device.memoryBytes}|${which}`;
+  }
+  return isPlain(spec.placement) ? key : `${key}|${JSON.stringify(spec.placement)}`;
+}
+
+function isPlain(placement: PlacementSpec): boolean {
+  if (placement === PLAIN_PLACEMENT) return true;
+  if (placement.constraints.length > 0) return false;
+  let name: keyof PlacementSpec;
+  for (name in PLAIN_PLACEMENT) {
+    if (name !== 'constraints' && placement[name] !== PLAIN_PLACEMENT[name]) return false;
+  }
+  return true;
 }
 
 function gangSizeOf({ shape }: JobSpec): number {
@@ -33,4 +56,8 @@ function gangSizeOf({ shape }: JobSpec): number {
 /** Rank 0's port is where the other members of a gang find it. */
 function portsOf({ shape, resources }: JobSpec): number {
   return shape.kind === 'gang' ? Math.max(1, resources.ports) : resources.ports;
+}
+
+function arrayLimitOf({ shape }: JobSpec): number {
+  return shape.kind === 'array' ? shape.limit : 0;
 }

@@ -3,6 +3,7 @@
  * apply.ts). It knows nothing of SQL or time; it remembers what changed so that others can write
  * and plan.
  */
+import type { PoolPolicy } from '../core/placement/admission.ts';
 import { Capacity } from '../core/placement/capacity.ts';
 import { countTasks } from '../core/lifecycle/job.ts';
 import { moveTask, type TASK_MOVES } from '../core/lifecycle/task.ts';
@@ -34,6 +35,8 @@ export class State {
   readonly tokensByHash = new Map<string, Token>();
   /** Pools that a join token was made for. */
   readonly pools = new Set<string>();
+  /** Pools as configured. */
+  readonly poolPolicies = new Map<string, PoolPolicy>();
   readonly idempotency = new Map<string, IdempotencyEntry>();
   readonly mint: (prefix: string) => string;
   /** Jobs with a limit on running or waiting, so that nobody need look through the others. */
@@ -44,7 +47,8 @@ export class State {
   changes = new Changes();
   #seq: number;
 
-  constructor(snapshot: Snapshot) {
+  constructor(snapshot: Snapshot, pools: readonly PoolPolicy[] = []) {
+    for (const pool of pools) this.poolPolicies.set(pool.name, pool);
     this.clusterId = snapshot.clusterId;
     this.epoch = snapshot.epoch;
     this.#seq = snapshot.seq;

@@ -2,8 +2,10 @@
 import * as fc from 'fast-check';
 import { ATTEMPT_STATES, END_CAUSES } from '../../src/model/attempt.ts';
 import { EVENT_KINDS } from '../../src/model/event.ts';
-import { JOB_KINDS, JOB_STATES, PRIORITIES, type JobSpec } from '../../src/model/job.ts';
-import type { TokenId } from '../../src/model/ids.ts';
+import { AFTER_CONDITIONS, JOB_KINDS, JOB_STATES, PRIORITIES } from '../../src/model/job.ts';
+import type { JobSpec } from '../../src/model/job.ts';
+import type { JobId, TokenId } from '../../src/model/ids.ts';
+import { ARRANGEMENTS, TRUSTS } from '../../src/model/placement.ts';
 import { DEVICE_KINDS } from '../../src/model/resources.ts';
 import { TASK_STATES } from '../../src/model/task.ts';
 import { SCOPES } from '../../src/model/token.ts';
@@ -86,6 +88,7 @@ export const spec: fc.Arbitrary<JobSpec> = fc.record({
     fc.record({
       kind: fc.constant('array' as const),
       indices: fc.uniqueArray(fc.nat({ max: 1_000_000_000 }), { minLength: 1, maxLength: 5 }),
+      limit: fc.nat({ max: 10_000 }),
     }),
     fc.record({ kind: fc.constant('gang' as const), size: fc.integer({ min: 1, max: 1024 }) }),
   ),
@@ -97,6 +100,31 @@ export const spec: fc.Arbitrary<JobSpec> = fc.record({
   startWithinMs: fc.nat({ max: 86_400_000 }),
   graceMs: fc.nat({ max: 600_000 }),
   attemptLeaseMs: fc.constantFrom(0, 60_000, 86_400_000),
+  maxCostMicros: fc.nat(),
+  after: fc.array(
+    fc.record({
+      job: word.map((id) => id as JobId),
+      when: fc.constantFrom(...AFTER_CONDITIONS),
+    }),
+    { maxLength: 2 },
+  ),
+  placement: fc.record({
+    constraints: fc.array(
+      fc.record({
+        attribute: word,
+        operator: fc.constantFrom('EQ' as const, 'NE' as const, 'IN' as const),
+        values: fc.array(word, { minLength: 1, maxLength: 1 }),
+        preferred: fc.boolean(),
+      }),
+      { maxLength: 2 },
+    ),
+    arrangement: fc.constantFrom(...ARRANGEMENTS),
+    exclusive: fc.boolean(),
+    antiAffinity: word,
+    locality: word,
+    interruptible: fc.boolean(),
+    trust: fc.constantFrom(...TRUSTS),
+  }),
   labels: fc.dictionary(word, text, { maxKeys: 4, noNullPrototype: true }),
 });
 

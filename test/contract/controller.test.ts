@@ -1,4 +1,5 @@
 /** The Coordinator contract on the real controller: in this thread, on its own threads, by gRPC. */
+import { freePool } from '../../src/core/placement/admission.ts';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -48,7 +49,7 @@ async function inline(): Promise<CoordinatorUnderTest> {
         longPollMs: 2000,
       },
       loops: { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000 },
-      pools: [{ name: 'default', largestWorker: null }],
+      pools: [freePool('default')],
     },
     onFatal(error) {
       throw error;

@@ -4,7 +4,8 @@ import type { JobSpec } from '../../src/model/job.ts';
 import type { Principal, Scope } from '../../src/model/token.ts';
 import type { Page } from '../../src/protocol/coordinator.ts';
 import { createToken } from '../../src/protocol/fleet.ts';
-import { jobSpec, type PageQuery, type SubmittedSpec } from '../../src/protocol/jobs.ts';
+import { type PageQuery } from '../../src/protocol/jobs.ts';
+import { jobSpec, type SubmittedSpec } from '../../src/protocol/jobSpec.ts';
 import {
   interrupting,
   machine,

@@ -8,7 +8,7 @@ import { silentLog } from '../../src/lib/log.ts';
 import { FakeCoordinator } from '../../src/protocol/fakeCoordinator.ts';
 import { createGrpcCoordinator } from '../../src/protocol/grpc/client.ts';
 import { createGrpcServer, type GrpcServerOptions } from '../../src/protocol/grpc/server.ts';
-import { jobSpec } from '../../src/protocol/jobs.ts';
+import { jobSpec } from '../../src/protocol/jobSpec.ts';
 import { API_SECRET, startGrpcFake, type GrpcFake } from '../support/grpc.ts';
 
 const closers: (() => unknown)[] = [];

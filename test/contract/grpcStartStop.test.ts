@@ -4,7 +4,7 @@ import { silentLog } from '../../src/lib/log.ts';
 import { FakeCoordinator } from '../../src/protocol/fakeCoordinator.ts';
 import { createGrpcCoordinator } from '../../src/protocol/grpc/client.ts';
 import { createGrpcServer, type GrpcServerOptions } from '../../src/protocol/grpc/server.ts';
-import { jobSpec } from '../../src/protocol/jobs.ts';
+import { jobSpec } from '../../src/protocol/jobSpec.ts';
 import { createAuthority } from '../support/certificates.ts';
 import { startGrpcFake, type GrpcFake } from '../support/grpc.ts';
 

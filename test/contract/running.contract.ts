@@ -2,7 +2,8 @@
 import { expect, test } from 'vitest';
 import type { Principal } from '../../src/model/token.ts';
 import type { Coordinator, SubmitReply } from '../../src/protocol/coordinator.ts';
-import type { PageQuery, SubmittedSpec } from '../../src/protocol/jobs.ts';
+import type { PageQuery } from '../../src/protocol/jobs.ts';
+import type { SubmittedSpec } from '../../src/protocol/jobSpec.ts';
 import { TestAgent } from './testAgent.ts';
 
 export interface CoordinatorUnderTest {

@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { unpackSpec } from '../../src/model/spec.ts';
-import { jobSpec } from '../../src/protocol/jobs.ts';
+import { jobSpec } from '../../src/protocol/jobSpec.ts';
 import { apply } from '../../src/state/apply.ts';
 import { State } from '../../src/state/state.ts';
 import type { Store } from '../../src/store/contract.ts';

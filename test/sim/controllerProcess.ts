@@ -1,4 +1,5 @@
 /** The controller as a process that can die at any await, on a real SQLite file that stays. */
+import { freePool } from '../../src/core/placement/admission.ts';
 import { createController, type Controller } from '../../src/control/controller.ts';
 import type { LogStore } from '../../src/control/logs.ts';
 import { createPlanner, type Planner } from '../../src/control/planner.ts';
@@ -112,7 +113,7 @@ export class ControllerProcess {
         clusterName: 'sim',
         timers: TIMERS,
         loops: LOOPS,
-        pools: [{ name: 'default', largestWorker: null }],
+        pools: [freePool('default')],
       },
       onFatal: (error) => this.crash((error as Error).message),
     });

@@ -6,7 +6,7 @@ import { DroverError } from '../../src/lib/errors.ts';
 import type { JobSpec } from '../../src/model/job.ts';
 import type { Principal } from '../../src/model/token.ts';
 import type { Coordinator } from '../../src/protocol/coordinator.ts';
-import { jobSpec, type SubmittedSpec } from '../../src/protocol/jobs.ts';
+import { jobSpec, type SubmittedSpec } from '../../src/protocol/jobSpec.ts';
 import type { Work } from './checkers/liveness.ts';
 import type { Checker } from './checkers/checker.ts';
 import { ADMIN_SECRET } from './controllerProcess.ts';

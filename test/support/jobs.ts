@@ -2,7 +2,8 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { eachItem } from '../../src/protocol/client.ts';
-import type { JobView, SubmittedSpec } from '../../src/protocol/jobs.ts';
+import type { JobView } from '../../src/protocol/jobs.ts';
+import type { SubmittedSpec } from '../../src/protocol/jobSpec.ts';
 import type { TestServer } from './server.ts';
 
 /** A short grace, so that it fits into the short leases of tests. */

@@ -9,7 +9,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createClient, type DroverClient } from '../../src/protocol/client.ts';
-import type { AttemptView, JobView, SubmittedSpec } from '../../src/protocol/jobs.ts';
+import type { AttemptView, JobView } from '../../src/protocol/jobs.ts';
+import type { SubmittedSpec } from '../../src/protocol/jobSpec.ts';
 import { sweep } from './leftovers.ts';
 
 export const ROOT = path.resolve(import.meta.dirname, '../..');

@@ -6,12 +6,8 @@ import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createClient, type DroverClient } from '../../src/protocol/client.ts';
-import type {
-  AttemptView,
-  JobView,
-  LogRecordView,
-  SubmittedSpec,
-} from '../../src/protocol/jobs.ts';
+import type { AttemptView, JobView, LogRecordView } from '../../src/protocol/jobs.ts';
+import type { SubmittedSpec } from '../../src/protocol/jobSpec.ts';
 import { freePort } from './postgres.ts';
 import { DROVER, killPid, processesOf, startProcess, tail, type TestProcess } from './processes.ts';
 import { PATIENCE_MS, until } from './wait.ts';

@@ -1,6 +1,6 @@
 /** Users under load: submit over HTTP with an idempotency key, again until acknowledged. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { SubmittedSpec } from '../../src/protocol/jobs.ts';
+import type { SubmittedSpec } from '../../src/protocol/jobSpec.ts';
 
 export interface Submitters {
   /** Acknowledged so far: job id by key. */

@@ -1,4 +1,5 @@
 /** The real controller in this thread, on a real SQLite file and a clock of the test's own. */
+import { freePool } from '../../src/core/placement/admission.ts';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +12,7 @@ import type { Principal } from '../../src/model/token.ts';
 import type { Observation, Timers } from '../../src/protocol/agent.ts';
 import type { JoinReply, JoinRequest, SyncReply, SyncRequest } from '../../src/protocol/agent.ts';
 import type { Coordinator } from '../../src/protocol/coordinator.ts';
-import { jobSpec, type SubmittedSpec } from '../../src/protocol/jobs.ts';
+import { jobSpec, type SubmittedSpec } from '../../src/protocol/jobSpec.ts';
 import type { History, Store, WriteBatch } from '../../src/store/contract.ts';
 import { openSqlite } from '../../src/store/dialects/sqlite.ts';
 import { openHistory } from '../../src/store/open.ts';
@@ -87,7 +88,7 @@ export class TestController {
         clusterName: 'test',
         timers: TIMERS,
         loops: { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000 },
-        pools: [{ name: 'default', largestWorker: null }],
+        pools: [freePool('default')],
       },
       onFatal,
     });

@@ -5,7 +5,7 @@ import type { EndCause } from '../../src/model/attempt.ts';
 import { attemptUid, type AttemptUid, type ClusterId } from '../../src/model/ids.ts';
 import type { JobId, WorkerId } from '../../src/model/ids.ts';
 import type { Task } from '../../src/model/task.ts';
-import { jobSpec, type SubmittedSpec } from '../../src/protocol/jobs.ts';
+import { jobSpec, type SubmittedSpec } from '../../src/protocol/jobSpec.ts';
 import { apply } from '../../src/state/apply.ts';
 import type { LiveJob, Snapshot } from '../../src/state/live.ts';
 import type {

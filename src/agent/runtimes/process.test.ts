@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sleep, systemClock } from '../../lib/clock.ts';
 import { observation } from '../../protocol/agent.ts';
-import { JOB_LIMITS } from '../../protocol/jobs.ts';
+import { JOB_LIMITS } from '../../protocol/jobSpec.ts';
 import type { ProcessRuntime } from './processRuntime.ts';
 import {
   Bench,

@@ -1,8 +1,8 @@
 /** What is refused at once because no pool could ever run it. */
 import { describe, expect, test } from 'vitest';
 import type { WorkerResources } from '../../model/resources.ts';
-import { jobSpec, type SubmittedSpec } from '../../protocol/jobs.ts';
-import { neverFits, type PoolLimits } from './admission.ts';
+import { jobSpec, type SubmittedSpec } from '../../protocol/jobSpec.ts';
+import { freePool, neverFits, type PoolPolicy } from './admission.ts';
 
 const largest = (more: Partial<WorkerResources> = {}): WorkerResources => ({
   cpuMillis: 4000,
@@ -13,9 +13,9 @@ const largest = (more: Partial<WorkerResources> = {}): WorkerResources => ({
 });
 const h100 = { index: 0, kind: 'gpu', model: 'H100', memoryBytes: 2 ** 36 } as const;
 
-const pools: PoolLimits[] = [
-  { name: 'small', largestWorker: largest() },
-  { name: 'gpus', largestWorker: largest({ devices: [h100] }) },
+const pools: PoolPolicy[] = [
+  { ...freePool('small'), largestWorker: largest() },
+  { ...freePool('gpus'), largestWorker: largest({ devices: [h100] }) },
 ];
 
 const ask = (fields: Partial<SubmittedSpec>, limits = pools, joined: string[] = []) =>
@@ -49,7 +49,7 @@ describe('a job', () => {
   });
 
   test('may ask for anything where a pool has no limits', () => {
-    const open = [...pools, { name: 'cloud', largestWorker: null }];
+    const open = [...pools, freePool('cloud')];
     expect(ask({ resources: { cpuMillis: 1_000_000 } }, open)).toBeNull();
     expect(ask({ resources: { cpuMillis: 1_000_000 } }, pools, ['lab'])).toBeNull();
     expect(ask({ pool: 'lab', resources: { cpuMillis: 1_000_000 } }, pools, ['lab'])).toBeNull();
@@ -63,7 +63,7 @@ describe('a job', () => {
 
   test('may name any model where a pool does not say which it has', () => {
     const unnamed = [
-      { name: 'any', largestWorker: largest({ devices: [{ ...h100, model: '' }] }) },
+      { ...freePool('any'), largestWorker: largest({ devices: [{ ...h100, model: '' }] }) },
     ];
     expect(ask({ resources: { device: { models: ['B200'] } } }, unnamed)).toBeNull();
     expect(ask({ resources: { device: { kind: 'tpu' } } }, unnamed)).toContain('devices');

@@ -1,12 +1,24 @@
 /** What can never run anywhere is refused at once, with the reason; everything else may wait. */
 import type { JobSpec } from '../../model/job.ts';
+import { OPEN_TERMS, type WorkerTerms } from '../../model/placement.ts';
 import type { ResourceRequest, WorkerResources } from '../../model/resources.ts';
 import { Capacity } from './capacity.ts';
 
 /** A pool as configured. Without `largestWorker` it may bring anything. */
-export interface PoolLimits {
+export interface PoolPolicy {
   name: string;
   largestWorker: WorkerResources | null;
+  /** What its workers demand of the work they take. */
+  terms: WorkerTerms;
+  /** Price in millionths for an hour of one whole device, and of one core. */
+  deviceHourMicros: number;
+  cpuHourMicros: number;
+}
+
+/** A pool that brings anything, takes anything and costs nothing. */
+export function freePool(name: string): PoolPolicy {
+  const price = { deviceHourMicros: 0, cpuHourMicros: 0 };
+  return { name, largestWorker: null, terms: OPEN_TERMS, ...price };
 }
 
 /**
@@ -15,7 +27,7 @@ export interface PoolLimits {
  */
 export function neverFits(
   spec: JobSpec,
-  pools: readonly PoolLimits[],
+  pools: readonly PoolPolicy[],
   joined: ReadonlySet<string>,
 ): string | null {
   const named = (name: string): boolean => spec.pool === '' || spec.pool === name;

@@ -6,13 +6,8 @@
 import { claimOf, type Capacity, type Misfit } from '../placement/capacity.ts';
 import type { Claim } from '../../model/claim.ts';
 import { attemptUid, type JobId, type TaskId } from '../../model/ids.ts';
-import type {
-  PendingClass,
-  PendingTask,
-  PlacementRequest,
-  PlannerView,
-  ViewWorker,
-} from './view.ts';
+import type { PlacementRequest } from '../placement/request.ts';
+import type { PendingClass, PendingTask, PlannerView, ViewWorker } from './view.ts';
 
 interface Placement {
   job: JobId;

@@ -1,10 +1,11 @@
 /** The planner's copy: after any deltas it is what a copy made from scratch would be. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { NOTHING, waiting, wanting, worker } from '../../../test/support/planning.ts';
+import { held, NOTHING, waiting, wanting, worker } from '../../../test/support/planning.ts';
 import type { Claim } from '../../model/claim.ts';
 import type { AttemptUid, TaskId, WorkerId } from '../../model/ids.ts';
-import { PlannerView, type PendingTask, type PlannerDeltas, type PlannerWorker } from './view.ts';
+import type { PlannerWorker } from '../placement/request.ts';
+import { PlannerView, type PendingTask, type PlannerDeltas } from './view.ts';
 
 const claim = (owner: string, on: string, cpuMillis: number): Claim => ({
   owner: owner as AttemptUid,
@@ -49,8 +50,8 @@ function byKey(a: [string, unknown], b: [string, unknown]): number {
 describe('the copy', () => {
   test('books a claim once, however often it hears of it', () => {
     const view = new PlannerView();
-    view.update({ ...NOTHING, workers: [worker('w1')], claims: [claim('a', 'w1', 1000)] });
-    view.update({ ...NOTHING, claims: [{ ...claim('a', 'w1', 1000), state: 'RELEASING' }] });
+    view.update({ ...NOTHING, workers: [worker('w1')], claims: [held(claim('a', 'w1', 1000))] });
+    view.update({ ...NOTHING, claims: [held({ ...claim('a', 'w1', 1000), state: 'RELEASING' })] });
     view.hold(claim('a', 'w1', 1000));
     expect(picture(view).workers[0]?.cpuFree).toBe(3000);
     view.update({ ...NOTHING, claimsGone: ['a' as AttemptUid, 'a' as AttemptUid] });
@@ -60,14 +61,14 @@ describe('the copy', () => {
   test('a worker that comes back with other resources keeps what is held on it', () => {
     const view = new PlannerView();
     const small = { ...worker('w1').resources, cpuMillis: 1500 };
-    view.update({ ...NOTHING, workers: [worker('w1')], claims: [claim('a', 'w1', 1000)] });
+    view.update({ ...NOTHING, workers: [worker('w1')], claims: [held(claim('a', 'w1', 1000))] });
     view.update({ ...NOTHING, workers: [worker('w1', { resources: small })] });
     expect(picture(view).workers[0]?.cpuFree).toBe(500);
   });
 
   test('a claim may be heard of after its worker has gone', () => {
     const view = new PlannerView();
-    view.update({ ...NOTHING, workers: [worker('w1')], claims: [claim('a', 'w1', 1000)] });
+    view.update({ ...NOTHING, workers: [worker('w1')], claims: [held(claim('a', 'w1', 1000))] });
     view.update({ ...NOTHING, workersGone: ['w1' as WorkerId] });
     view.update({ ...NOTHING, claimsGone: ['a' as AttemptUid] });
     expect(picture(view)).toMatchObject({ claims: [], workers: [] });
@@ -128,7 +129,7 @@ test('after any deltas it equals a copy made from scratch', () => {
         ...NOTHING,
         requests,
         workers: [...fed.workers.keys()].map((id) => workers.get(id)!),
-        claims: [...claims.values()],
+        claims: [...claims.values()].map((each) => held(each)),
         pending: [...pending.values()],
       });
       expect(picture(fed)).toEqual(picture(scratch));
@@ -157,7 +158,8 @@ function deltasOf(
     notPending: gone(tasks, now.pending),
     workers: there(touched.workers, now.workers),
     workersGone: gone(touched.workers, now.workers),
-    claims: there(touched.claims, now.claims),
+    claims: there(touched.claims, now.claims).map((each) => held(each)),
     claimsGone: gone(touched.claims, now.claims),
+    accounts: [],
   };
 }

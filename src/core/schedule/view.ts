@@ -2,18 +2,8 @@
 import { Capacity } from '../placement/capacity.ts';
 import type { Claim } from '../../model/claim.ts';
 import type { AttemptUid, JobId, TaskId, WorkerId } from '../../model/ids.ts';
-import type { ResourceRequest, WorkerResources } from '../../model/resources.ts';
+import type { PlacementRequest, PlannerWorker } from '../placement/request.ts';
 import { PendingQueue } from './queue.ts';
-
-export interface PlacementRequest {
-  key: string;
-  resources: ResourceRequest;
-  pool: string;
-  /** 0 is placed first. */
-  band: number;
-  /** Number of tasks that must start together; 1 for all but gangs. */
-  gangSize: number;
-}
 
 export interface PendingTask {
   task: TaskId;
@@ -26,13 +16,41 @@ export interface PendingTask {
   notBeforeMs: number;
 }
 
-export interface PlannerWorker {
-  id: WorkerId;
-  pool: string;
-  network: string;
-  resources: WorkerResources;
-  /** Online and not draining. */
-  open: boolean;
+/** A claim with what a planner must know of its owner. */
+export interface PlannerClaim {
+  claim: Claim;
+  job: JobId;
+  classKey: string;
+  /** When its attempt was assigned, or nominated. */
+  sinceMs: number;
+}
+
+/**
+ * What one user of a tenant (or with an empty user the whole tenant) may still have, and has had.
+ * A null limits nothing.
+ */
+export interface PlannerAccount {
+  tenant: string;
+  user: string;
+  weight: number;
+  /** Thousandths of devices at once. */
+  deviceMillis: number | null;
+  /** Left of the device time of this day and month, whichever is less. */
+  deviceMsLeft: number | null;
+  /** Left of the money of this day and month, whichever is less, holds taken off. */
+  microsLeft: number | null;
+  /** Over a limit: hard holds the work, soft places it behind everybody else's. */
+  mode: 'soft' | 'hard';
+  /** Decayed use by ended attempts as of `asOfMs`. */
+  usage: Usage;
+}
+
+/** Use over time, halved every half-life: resource times milliseconds. */
+export interface Usage {
+  cpuMillis: number;
+  memoryMiB: number;
+  deviceMillis: number;
+  asOfMs: number;
 }
 
 /** Plain data: it crosses threads. */
@@ -42,8 +60,9 @@ export interface PlannerDeltas {
   notPending: TaskId[];
   workers: PlannerWorker[];
   workersGone: WorkerId[];
-  claims: Claim[];
+  claims: PlannerClaim[];
   claimsGone: AttemptUid[];
+  accounts: PlannerAccount[];
 }
 
 /** A class of interchangeable pending tasks. */
@@ -80,7 +99,7 @@ export class PlannerView {
     for (const uid of deltas.claimsGone) this.#free(uid);
     for (const worker of deltas.workers) this.#setWorker(worker);
     for (const id of deltas.workersGone) this.workers.delete(id);
-    for (const claim of deltas.claims) this.hold(claim);
+    for (const { claim } of deltas.claims) this.hold(claim);
     // New ones first: a class that is both left and joined goes on.
     for (const task of deltas.pending) this.#add(task);
     for (const task of deltas.notPending) this.#remove(task);

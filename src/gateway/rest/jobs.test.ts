@@ -1,7 +1,7 @@
 /** Jobs over HTTP: submit, batch, keys, lists, wait and cancel. */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { JOB_LIMITS } from '../../protocol/jobs.ts';
+import { JOB_LIMITS } from '../../protocol/jobSpec.ts';
 import { startTestGateway, type TestGateway } from '../testGateway.ts';
 
 let gateway: TestGateway;

@@ -7,13 +7,12 @@ import type { Coordinator, SubmitReply } from '../../protocol/coordinator.ts';
 import {
   attemptView,
   eventView,
-  jobSpec,
   jobView,
   listJobsQuery,
   pageQuery,
-  submitBatch,
   taskView,
 } from '../../protocol/jobs.ts';
+import { jobSpec, submitBatch } from '../../protocol/jobSpec.ts';
 import type { App } from '../app.ts';
 import type { GatewayLimits } from '../limits.ts';
 import { found, idParams, list, one, page } from './envelope.ts';

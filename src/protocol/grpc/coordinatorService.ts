@@ -13,7 +13,8 @@ import type {
   StreamJobLogsRequest,
   StreamJobLogsResponseSchema,
 } from '../gen/drover/v1/coordinator_pb.ts';
-import { listJobsQuery, pageQuery, submitBatch, type PageQuery } from '../jobs.ts';
+import { listJobsQuery, pageQuery, type PageQuery } from '../jobs.ts';
+import { submitBatch } from '../jobSpec.ts';
 import { authenticate, callerKey, principalOf, requireGateway } from './caller.ts';
 import { notNegative, parse } from './check.ts';
 import * as fleet from './fleetMessages.ts';

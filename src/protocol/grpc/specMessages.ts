@@ -1,9 +1,11 @@
 /** A job's spec between our type and the generated one. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
+import type { JobId } from '../../model/ids.ts';
 import type { JobSpec, Shape } from '../../model/job.ts';
+import { PLAIN_PLACEMENT, type PlacementSpec } from '../../model/placement.ts';
 import type { DeviceRequest, ResourceRequest } from '../../model/resources.ts';
 import type * as wire from '../gen/drover/v1/job_pb.ts';
-import { deviceRequest, jobSpec } from '../jobs.ts';
+import { deviceRequest, jobSpec } from '../jobSpec.ts';
 import * as w from './wire.ts';
 
 /** The one source of defaults is the REST schema. */
@@ -20,6 +22,9 @@ export function specToWire(spec: JobSpec): MessageInitShape<typeof wire.JobSpecS
     startWithinMs: w.toBigint(spec.startWithinMs),
     graceMs: w.toBigint(spec.graceMs),
     attemptLeaseMs: w.toBigint(spec.attemptLeaseMs),
+    placement: placementToWire(spec.placement),
+    after: spec.after.map(({ job, when }) => ({ job, when: w.afterCondition.toWire(when) })),
+    maxCostMicros: w.toBigint(spec.maxCostMicros),
   };
 }
 
@@ -41,6 +46,41 @@ export function specFromWire(message: wire.JobSpec): JobSpec {
     graceMs: w.toNumberOrNull(message.graceMs) ?? SPEC_DEFAULTS.graceMs,
     attemptLeaseMs: w.toNumber(message.attemptLeaseMs),
     labels: { ...message.labels },
+    placement: message.placement ? placementFromWire(message.placement) : PLAIN_PLACEMENT,
+    after: message.after.map(({ job, when }) => ({
+      job: job as JobId,
+      when: w.afterCondition.toWordOrNone(when) ?? 'ok',
+    })),
+    maxCostMicros: w.toNumber(message.maxCostMicros),
+  };
+}
+
+function placementToWire(placement: PlacementSpec): MessageInitShape<typeof wire.PlacementSchema> {
+  return {
+    ...placement,
+    constraints: placement.constraints.map((constraint) => ({
+      ...constraint,
+      operator: w.constraintOperator.toWire(constraint.operator),
+    })),
+    arrangement: w.arrangement.toWire(placement.arrangement),
+    trust: w.trust.toWire(placement.trust),
+  };
+}
+
+function placementFromWire(message: wire.Placement): PlacementSpec {
+  return {
+    constraints: message.constraints.map(({ attribute, operator, values, preferred }) => ({
+      attribute,
+      operator: w.constraintOperator.toWord(operator),
+      values,
+      preferred,
+    })),
+    arrangement: w.arrangement.toWordOrNone(message.arrangement) ?? PLAIN_PLACEMENT.arrangement,
+    exclusive: message.exclusive,
+    antiAffinity: message.antiAffinity,
+    locality: message.locality,
+    interruptible: message.interruptible,
+    trust: w.trust.toWordOrNone(message.trust) ?? PLAIN_PLACEMENT.trust,
   };
 }
 
@@ -87,7 +127,7 @@ function shapeToWire(shape: Shape): MessageInitShape<typeof wire.ShapeSchema> {
     case 'single':
       return { kind: { case: 'single', value: {} } };
     case 'array':
-      return { kind: { case: 'array', value: { indices: shape.indices } } };
+      return { kind: { case: 'array', value: { indices: shape.indices, limit: shape.limit } } };
     default:
       return { kind: { case: 'gang', value: { size: shape.size } } };
   }
@@ -96,7 +136,11 @@ function shapeToWire(shape: Shape): MessageInitShape<typeof wire.ShapeSchema> {
 function shapeFromWire(message: wire.Shape | undefined): Shape {
   switch (message?.kind.case) {
     case 'array':
-      return { kind: 'array', indices: message.kind.value.indices };
+      return {
+        kind: 'array',
+        indices: message.kind.value.indices,
+        limit: message.kind.value.limit,
+      };
     case 'gang':
       return { kind: 'gang', size: message.kind.value.size };
     default:

@@ -1,7 +1,8 @@
 /** Numbers and enums between our types and the generated ones: one table for each enum. */
 import { DroverError } from '../../lib/errors.ts';
 import type { AttemptState, EndCause } from '../../model/attempt.ts';
-import type { JobKind, JobState, Priority } from '../../model/job.ts';
+import type { After, JobKind, JobState, Priority } from '../../model/job.ts';
+import type { ConstraintOperator, PlacementSpec } from '../../model/placement.ts';
 import type { DeviceKind } from '../../model/resources.ts';
 import type { TaskState } from '../../model/task.ts';
 import { SCOPES, type Scope, type TokenKind } from '../../model/token.ts';
@@ -154,3 +155,31 @@ export function need<Message>(message: Message | undefined, what: string): Messa
   if (message === undefined) throw new DroverError('INVALID_ARGUMENT', `${what} is not set`);
   return message;
 }
+
+export const constraintOperator = enumTable<ConstraintOperator, job.ConstraintOperator>(
+  'constraint operator',
+  {
+    EQ: job.ConstraintOperator.EQ,
+    NE: job.ConstraintOperator.NE,
+    IN: job.ConstraintOperator.IN,
+    GT: job.ConstraintOperator.GT,
+    LT: job.ConstraintOperator.LT,
+    EXISTS: job.ConstraintOperator.EXISTS,
+  },
+);
+
+export const arrangement = enumTable<PlacementSpec['arrangement'], job.Arrangement>('arrangement', {
+  pack: job.Arrangement.PACK,
+  spread: job.Arrangement.SPREAD,
+});
+
+export const trust = enumTable<PlacementSpec['trust'], job.Trust>('trust', {
+  normal: job.Trust.NORMAL,
+  restricted: job.Trust.RESTRICTED,
+});
+
+export const afterCondition = enumTable<After['when'], job.AfterCondition>('after condition', {
+  ok: job.AfterCondition.OK,
+  failed: job.AfterCondition.FAILED,
+  any: job.AfterCondition.ANY,
+});

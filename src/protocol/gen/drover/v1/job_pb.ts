@@ -17,7 +17,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file drover/v1/job.proto.
  */
 export const file_drover_v1_job: GenFile = /*@__PURE__*/
-  fileDesc("ChNkcm92ZXIvdjEvam9iLnByb3RvEglkcm92ZXIudjEilgEKDURldmljZVJlcXVlc3QSIwoEa2luZBgBIAEoDjIVLmRyb3Zlci52MS5EZXZpY2VLaW5kEhIKBWNvdW50GAIgASgFSACIAQESEgoFc2hhcmUYAyABKAVIAYgBARIOCgZtb2RlbHMYBCADKAkSFAoMbWVtb3J5X2J5dGVzGAUgASgDQggKBl9jb3VudEIICgZfc2hhcmUimAEKD1Jlc291cmNlUmVxdWVzdBIXCgpjcHVfbWlsbGlzGAEgASgDSACIAQESFAoMbWVtb3J5X2J5dGVzGAIgASgDEi0KBmRldmljZRgDIAEoCzIYLmRyb3Zlci52MS5EZXZpY2VSZXF1ZXN0SAGIAQESDQoFcG9ydHMYBCABKAVCDQoLX2NwdV9taWxsaXNCCQoHX2RldmljZSLEAQoFU2hhcGUSKQoGc2luZ2xlGAEgASgLMhcuZHJvdmVyLnYxLlNoYXBlLlNpbmdsZUgAEicKBWFycmF5GAIgASgLMhYuZHJvdmVyLnYxLlNoYXBlLkFycmF5SAASJQoEZ2FuZxgDIAEoCzIVLmRyb3Zlci52MS5TaGFwZS5HYW5nSAAaCAoGU2luZ2xlGhgKBUFycmF5Eg8KB2luZGljZXMYASADKAUaFAoER2FuZxIMCgRzaXplGAEgASgFQgYKBGtpbmQiqAQKB0pvYlNwZWMSDAoEbmFtZRgBIAEoCRIPCgdjb21tYW5kGAIgAygJEigKA2VudhgDIAMoCzIbLmRyb3Zlci52MS5Kb2JTcGVjLkVudkVudHJ5Eg8KB3dvcmtkaXIYBCABKAkSLQoJcmVzb3VyY2VzGAUgASgLMhouZHJvdmVyLnYxLlJlc291cmNlUmVxdWVzdBIfCgVzaGFwZRgGIAEoCzIQLmRyb3Zlci52MS5TaGFwZRIMCgRwb29sGAcgASgJEiUKCHByaW9yaXR5GAggASgOMhMuZHJvdmVyLnYxLlByaW9yaXR5Eg8KB3JldHJpZXMYCSABKAUSHgoRbWF4X2ludGVycnVwdGlvbnMYCiABKAVIAIgBARIVCg10aW1lX2xpbWl0X21zGAsgASgDEhcKD3N0YXJ0X3dpdGhpbl9tcxgMIAEoAxIVCghncmFjZV9tcxgNIAEoA0gBiAEBEhgKEGF0dGVtcHRfbGVhc2VfbXMYDiABKAMSLgoGbGFiZWxzGA8gAygLMh4uZHJvdmVyLnYxLkpvYlNwZWMuTGFiZWxzRW50cnkaKgoIRW52RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQhQKEl9tYXhfaW50ZXJydXB0aW9uc0ILCglfZ3JhY2VfbXMiigEKClRhc2tDb3VudHMSDQoFdG90YWwYASABKAUSDwoHcGVuZGluZxgCIAEoBRIPCgdydW5uaW5nGAMgASgFEhEKCXN1Y2NlZWRlZBgEIAEoBRIOCgZmYWlsZWQYBSABKAUSEQoJY2FuY2VsbGVkGAYgASgFEhUKDXVuc2NoZWR1bGFibGUYByABKAUiowQKA0pvYhIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEiIKBXN0YXRlGAMgASgOMhMuZHJvdmVyLnYxLkpvYlN0YXRlEg4KBnJlYXNvbhgEIAEoCRIgCgRraW5kGAUgASgOMhIuZHJvdmVyLnYxLkpvYktpbmQSDwoHY2x1c3RlchgGIAEoCRIOCgZ0ZW5hbnQYByABKAkSDQoFb3duZXIYCCABKAkSHAoUc3VibWl0dGluZ19wcmluY2lwYWwYCSABKAkSJQoIcHJpb3JpdHkYCiABKA4yEy5kcm92ZXIudjEuUHJpb3JpdHkSDAoEcG9vbBgLIAEoCRIVCg1jcmVhdGVkX2F0X21zGAwgASgDEhoKDXN0YXJ0ZWRfYXRfbXMYDSABKANIAIgBARIYCgtlbmRlZF9hdF9tcxgOIAEoA0gBiAEBEiMKFmNhbmNlbF9yZXF1ZXN0ZWRfYXRfbXMYDyABKANIAogBARIWCglleGl0X2NvZGUYECABKAVIA4gBARIkCgV0YXNrcxgRIAEoCzIVLmRyb3Zlci52MS5UYXNrQ291bnRzEiUKBHNwZWMYEiABKAsyEi5kcm92ZXIudjEuSm9iU3BlY0gEiAEBQhAKDl9zdGFydGVkX2F0X21zQg4KDF9lbmRlZF9hdF9tc0IZChdfY2FuY2VsX3JlcXVlc3RlZF9hdF9tc0IMCgpfZXhpdF9jb2RlQgcKBV9zcGVjItMCCgRUYXNrEgoKAmlkGAEgASgJEgsKA2pvYhgCIAEoCRINCgVpbmRleBgDIAEoBRIjCgVzdGF0ZRgEIAEoDjIULmRyb3Zlci52MS5UYXNrU3RhdGUSDgoGcmVhc29uGAUgASgJEhAKCGF0dGVtcHRzGAYgASgFEhAKCGZhaWx1cmVzGAcgASgFEhUKDWludGVycnVwdGlvbnMYCCABKAUSFgoJZXhpdF9jb2RlGAkgASgFSACIAQESEwoGd29ya2VyGAogASgJSAGIAQESFQoNY3JlYXRlZF9hdF9tcxgLIAEoAxIaCg1zdGFydGVkX2F0X21zGAwgASgDSAKIAQESGAoLZW5kZWRfYXRfbXMYDSABKANIA4gBAUIMCgpfZXhpdF9jb2RlQgkKB193b3JrZXJCEAoOX3N0YXJ0ZWRfYXRfbXNCDgoMX2VuZGVkX2F0X21zIuECCgdBdHRlbXB0EgsKA3VpZBgBIAEoCRIMCgR0YXNrGAIgASgJEgkKAW4YAyABKAUSDQoFcm91bmQYBCABKAUSDgoGd29ya2VyGAUgASgJEiYKBXN0YXRlGAYgASgOMhcuZHJvdmVyLnYxLkF0dGVtcHRTdGF0ZRIiCgVjYXVzZRgHIAEoDjITLmRyb3Zlci52MS5FbmRDYXVzZRIWCglleGl0X2NvZGUYCCABKAVIAIgBARITCgZzaWduYWwYCSABKAlIAYgBARIPCgdtZXNzYWdlGAogASgJEhYKDmFzc2lnbmVkX2F0X21zGAsgASgDEhoKDXN0YXJ0ZWRfYXRfbXMYDCABKANIAogBARIYCgtlbmRlZF9hdF9tcxgNIAEoA0gDiAEBQgwKCl9leGl0X2NvZGVCCQoHX3NpZ25hbEIQCg5fc3RhcnRlZF9hdF9tc0IOCgxfZW5kZWRfYXRfbXMi3wEKBUV2ZW50Eg0KBWVwb2NoGAEgASgDEgsKA3NlcRgCIAEoAxINCgVhdF9tcxgDIAEoAxIMCgRraW5kGAQgASgJEhAKA2pvYhgFIAEoCUgAiAEBEhEKBHRhc2sYBiABKAlIAYgBARIUCgdhdHRlbXB0GAcgASgJSAKIAQESEwoGd29ya2VyGAggASgJSAOIAQESJQoEZGF0YRgJIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCBgoEX2pvYkIHCgVfdGFza0IKCghfYXR0ZW1wdEIJCgdfd29ya2VyIq0BCgpRdWV1ZUVudHJ5EgsKA2pvYhgBIAEoCRIMCgRuYW1lGAIgASgJEg0KBW93bmVyGAMgASgJEiUKCHByaW9yaXR5GAQgASgOMhMuZHJvdmVyLnYxLlByaW9yaXR5EhAKCHBvc2l0aW9uGAUgASgFEhUKDXBlbmRpbmdfdGFza3MYBiABKAUSFQoNY3JlYXRlZF9hdF9tcxgHIAEoAxIOCgZyZWFzb24YCCABKAkitQEKCUxvZ1JlY29yZBILCgNzZXEYASABKAMSDAoEdGFzaxgCIAEoCRINCgVpbmRleBgDIAEoBRIPCgdhdHRlbXB0GAQgASgFEiQKBnN0cmVhbRgFIAEoDjIULmRyb3Zlci52MS5Mb2dTdHJlYW0SDgoGb2Zmc2V0GAYgASgDEg0KBWF0X21zGAcgASgDEg4KBHRleHQYCCABKAlIABINCgNyYXcYCSABKAxIAEIJCgdjb250ZW50KrgBCghKb2JTdGF0ZRIZChVKT0JfU1RBVEVfVU5TUEVDSUZJRUQQABIVChFKT0JfU1RBVEVfUEVORElORxABEhUKEUpPQl9TVEFURV9SVU5OSU5HEAISFwoTSk9CX1NUQVRFX1NVQ0NFRURFRBADEhQKEEpPQl9TVEFURV9GQUlMRUQQBBIXChNKT0JfU1RBVEVfQ0FOQ0VMTEVEEAUSGwoXSk9CX1NUQVRFX1VOU0NIRURVTEFCTEUQBipNCgdKb2JLaW5kEhgKFEpPQl9LSU5EX1VOU1BFQ0lGSUVEEAASEgoOSk9CX0tJTkRfQkFUQ0gQARIUChBKT0JfS0lORF9TRVJWSUNFEAIqawoIUHJpb3JpdHkSGAoUUFJJT1JJVFlfVU5TUEVDSUZJRUQQABIXChNQUklPUklUWV9QUk9EVUNUSU9OEAESGAoUUFJJT1JJVFlfSU5URVJBQ1RJVkUQAhISCg5QUklPUklUWV9CQVRDSBADKtkBCglUYXNrU3RhdGUSGgoWVEFTS19TVEFURV9VTlNQRUNJRklFRBAAEhYKElRBU0tfU1RBVEVfUEVORElORxABEhcKE1RBU0tfU1RBVEVfQVNTSUdORUQQAhIWChJUQVNLX1NUQVRFX1JVTk5JTkcQAxIYChRUQVNLX1NUQVRFX1NVQ0NFRURFRBAEEhUKEVRBU0tfU1RBVEVfRkFJTEVEEAUSGAoUVEFTS19TVEFURV9DQU5DRUxMRUQQBhIcChhUQVNLX1NUQVRFX1VOU0NIRURVTEFCTEUQByq1AQoMQXR0ZW1wdFN0YXRlEh0KGUFUVEVNUFRfU1RBVEVfVU5TUEVDSUZJRUQQABIaChZBVFRFTVBUX1NUQVRFX0FTU0lHTkVEEAESGgoWQVRURU1QVF9TVEFURV9TVEFSVElORxACEhkKFUFUVEVNUFRfU1RBVEVfUlVOTklORxADEhoKFkFUVEVNUFRfU1RBVEVfU1RPUFBJTkcQBBIXChNBVFRFTVBUX1NUQVRFX0VOREVEEAUq/gEKCEVuZENhdXNlEhkKFUVORF9DQVVTRV9VTlNQRUNJRklFRBAAEhQKEEVORF9DQVVTRV9FWElURUQQARIXChNFTkRfQ0FVU0VfU0lHTkFMTEVEEAISEQoNRU5EX0NBVVNFX09PTRADEhcKE0VORF9DQVVTRV9USU1FRF9PVVQQBBIXChNFTkRfQ0FVU0VfUFJFRU1QVEVEEAUSEgoORU5EX0NBVVNFX0xPU1QQBhIZChVFTkRfQ0FVU0VfR0FOR19GQUlMRUQQBxIXChNFTkRfQ0FVU0VfQ0FOQ0VMTEVEEAgSGwoXRU5EX0NBVVNFX05FVkVSX1NUQVJURUQQCSpoCgpEZXZpY2VLaW5kEhsKF0RFVklDRV9LSU5EX1VOU1BFQ0lGSUVEEAASEwoPREVWSUNFX0tJTkRfR1BVEAESEwoPREVWSUNFX0tJTkRfVFBVEAISEwoPREVWSUNFX0tJTkRfTlBVEAMqVQoJTG9nU3RyZWFtEhoKFkxPR19TVFJFQU1fVU5TUEVDSUZJRUQQABIVChFMT0dfU1RSRUFNX1NURE9VVBABEhUKEUxPR19TVFJFQU1fU1RERVJSEAJiBnByb3RvMw", [file_google_protobuf_struct]);
+  fileDesc("ChNkcm92ZXIvdjEvam9iLnByb3RvEglkcm92ZXIudjEilgEKDURldmljZVJlcXVlc3QSIwoEa2luZBgBIAEoDjIVLmRyb3Zlci52MS5EZXZpY2VLaW5kEhIKBWNvdW50GAIgASgFSACIAQESEgoFc2hhcmUYAyABKAVIAYgBARIOCgZtb2RlbHMYBCADKAkSFAoMbWVtb3J5X2J5dGVzGAUgASgDQggKBl9jb3VudEIICgZfc2hhcmUimAEKD1Jlc291cmNlUmVxdWVzdBIXCgpjcHVfbWlsbGlzGAEgASgDSACIAQESFAoMbWVtb3J5X2J5dGVzGAIgASgDEi0KBmRldmljZRgDIAEoCzIYLmRyb3Zlci52MS5EZXZpY2VSZXF1ZXN0SAGIAQESDQoFcG9ydHMYBCABKAVCDQoLX2NwdV9taWxsaXNCCQoHX2RldmljZSLTAQoFU2hhcGUSKQoGc2luZ2xlGAEgASgLMhcuZHJvdmVyLnYxLlNoYXBlLlNpbmdsZUgAEicKBWFycmF5GAIgASgLMhYuZHJvdmVyLnYxLlNoYXBlLkFycmF5SAASJQoEZ2FuZxgDIAEoCzIVLmRyb3Zlci52MS5TaGFwZS5HYW5nSAAaCAoGU2luZ2xlGicKBUFycmF5Eg8KB2luZGljZXMYASADKAUSDQoFbGltaXQYAiABKAUaFAoER2FuZxIMCgRzaXplGAEgASgFQgYKBGtpbmQicwoKQ29uc3RyYWludBIRCglhdHRyaWJ1dGUYASABKAkSLwoIb3BlcmF0b3IYAiABKA4yHS5kcm92ZXIudjEuQ29uc3RyYWludE9wZXJhdG9yEg4KBnZhbHVlcxgDIAMoCRIRCglwcmVmZXJyZWQYBCABKAgi2AEKCVBsYWNlbWVudBIqCgtjb25zdHJhaW50cxgBIAMoCzIVLmRyb3Zlci52MS5Db25zdHJhaW50EisKC2FycmFuZ2VtZW50GAIgASgOMhYuZHJvdmVyLnYxLkFycmFuZ2VtZW50EhEKCWV4Y2x1c2l2ZRgDIAEoCBIVCg1hbnRpX2FmZmluaXR5GAQgASgJEhAKCGxvY2FsaXR5GAUgASgJEhUKDWludGVycnVwdGlibGUYBiABKAgSHwoFdHJ1c3QYByABKA4yEC5kcm92ZXIudjEuVHJ1c3QiPQoFQWZ0ZXISCwoDam9iGAEgASgJEicKBHdoZW4YAiABKA4yGS5kcm92ZXIudjEuQWZ0ZXJDb25kaXRpb24iiwUKB0pvYlNwZWMSDAoEbmFtZRgBIAEoCRIPCgdjb21tYW5kGAIgAygJEigKA2VudhgDIAMoCzIbLmRyb3Zlci52MS5Kb2JTcGVjLkVudkVudHJ5Eg8KB3dvcmtkaXIYBCABKAkSLQoJcmVzb3VyY2VzGAUgASgLMhouZHJvdmVyLnYxLlJlc291cmNlUmVxdWVzdBIfCgVzaGFwZRgGIAEoCzIQLmRyb3Zlci52MS5TaGFwZRIMCgRwb29sGAcgASgJEiUKCHByaW9yaXR5GAggASgOMhMuZHJvdmVyLnYxLlByaW9yaXR5Eg8KB3JldHJpZXMYCSABKAUSHgoRbWF4X2ludGVycnVwdGlvbnMYCiABKAVIAIgBARIVCg10aW1lX2xpbWl0X21zGAsgASgDEhcKD3N0YXJ0X3dpdGhpbl9tcxgMIAEoAxIVCghncmFjZV9tcxgNIAEoA0gBiAEBEhgKEGF0dGVtcHRfbGVhc2VfbXMYDiABKAMSLgoGbGFiZWxzGA8gAygLMh4uZHJvdmVyLnYxLkpvYlNwZWMuTGFiZWxzRW50cnkSJwoJcGxhY2VtZW50GCggASgLMhQuZHJvdmVyLnYxLlBsYWNlbWVudBIfCgVhZnRlchgpIAMoCzIQLmRyb3Zlci52MS5BZnRlchIXCg9tYXhfY29zdF9taWNyb3MYKiABKAMaKgoIRW52RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQhQKEl9tYXhfaW50ZXJydXB0aW9uc0ILCglfZ3JhY2VfbXMiigEKClRhc2tDb3VudHMSDQoFdG90YWwYASABKAUSDwoHcGVuZGluZxgCIAEoBRIPCgdydW5uaW5nGAMgASgFEhEKCXN1Y2NlZWRlZBgEIAEoBRIOCgZmYWlsZWQYBSABKAUSEQoJY2FuY2VsbGVkGAYgASgFEhUKDXVuc2NoZWR1bGFibGUYByABKAUiowQKA0pvYhIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEiIKBXN0YXRlGAMgASgOMhMuZHJvdmVyLnYxLkpvYlN0YXRlEg4KBnJlYXNvbhgEIAEoCRIgCgRraW5kGAUgASgOMhIuZHJvdmVyLnYxLkpvYktpbmQSDwoHY2x1c3RlchgGIAEoCRIOCgZ0ZW5hbnQYByABKAkSDQoFb3duZXIYCCABKAkSHAoUc3VibWl0dGluZ19wcmluY2lwYWwYCSABKAkSJQoIcHJpb3JpdHkYCiABKA4yEy5kcm92ZXIudjEuUHJpb3JpdHkSDAoEcG9vbBgLIAEoCRIVCg1jcmVhdGVkX2F0X21zGAwgASgDEhoKDXN0YXJ0ZWRfYXRfbXMYDSABKANIAIgBARIYCgtlbmRlZF9hdF9tcxgOIAEoA0gBiAEBEiMKFmNhbmNlbF9yZXF1ZXN0ZWRfYXRfbXMYDyABKANIAogBARIWCglleGl0X2NvZGUYECABKAVIA4gBARIkCgV0YXNrcxgRIAEoCzIVLmRyb3Zlci52MS5UYXNrQ291bnRzEiUKBHNwZWMYEiABKAsyEi5kcm92ZXIudjEuSm9iU3BlY0gEiAEBQhAKDl9zdGFydGVkX2F0X21zQg4KDF9lbmRlZF9hdF9tc0IZChdfY2FuY2VsX3JlcXVlc3RlZF9hdF9tc0IMCgpfZXhpdF9jb2RlQgcKBV9zcGVjItMCCgRUYXNrEgoKAmlkGAEgASgJEgsKA2pvYhgCIAEoCRINCgVpbmRleBgDIAEoBRIjCgVzdGF0ZRgEIAEoDjIULmRyb3Zlci52MS5UYXNrU3RhdGUSDgoGcmVhc29uGAUgASgJEhAKCGF0dGVtcHRzGAYgASgFEhAKCGZhaWx1cmVzGAcgASgFEhUKDWludGVycnVwdGlvbnMYCCABKAUSFgoJZXhpdF9jb2RlGAkgASgFSACIAQESEwoGd29ya2VyGAogASgJSAGIAQESFQoNY3JlYXRlZF9hdF9tcxgLIAEoAxIaCg1zdGFydGVkX2F0X21zGAwgASgDSAKIAQESGAoLZW5kZWRfYXRfbXMYDSABKANIA4gBAUIMCgpfZXhpdF9jb2RlQgkKB193b3JrZXJCEAoOX3N0YXJ0ZWRfYXRfbXNCDgoMX2VuZGVkX2F0X21zIuECCgdBdHRlbXB0EgsKA3VpZBgBIAEoCRIMCgR0YXNrGAIgASgJEgkKAW4YAyABKAUSDQoFcm91bmQYBCABKAUSDgoGd29ya2VyGAUgASgJEiYKBXN0YXRlGAYgASgOMhcuZHJvdmVyLnYxLkF0dGVtcHRTdGF0ZRIiCgVjYXVzZRgHIAEoDjITLmRyb3Zlci52MS5FbmRDYXVzZRIWCglleGl0X2NvZGUYCCABKAVIAIgBARITCgZzaWduYWwYCSABKAlIAYgBARIPCgdtZXNzYWdlGAogASgJEhYKDmFzc2lnbmVkX2F0X21zGAsgASgDEhoKDXN0YXJ0ZWRfYXRfbXMYDCABKANIAogBARIYCgtlbmRlZF9hdF9tcxgNIAEoA0gDiAEBQgwKCl9leGl0X2NvZGVCCQoHX3NpZ25hbEIQCg5fc3RhcnRlZF9hdF9tc0IOCgxfZW5kZWRfYXRfbXMi3wEKBUV2ZW50Eg0KBWVwb2NoGAEgASgDEgsKA3NlcRgCIAEoAxINCgVhdF9tcxgDIAEoAxIMCgRraW5kGAQgASgJEhAKA2pvYhgFIAEoCUgAiAEBEhEKBHRhc2sYBiABKAlIAYgBARIUCgdhdHRlbXB0GAcgASgJSAKIAQESEwoGd29ya2VyGAggASgJSAOIAQESJQoEZGF0YRgJIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCBgoEX2pvYkIHCgVfdGFza0IKCghfYXR0ZW1wdEIJCgdfd29ya2VyIq0BCgpRdWV1ZUVudHJ5EgsKA2pvYhgBIAEoCRIMCgRuYW1lGAIgASgJEg0KBW93bmVyGAMgASgJEiUKCHByaW9yaXR5GAQgASgOMhMuZHJvdmVyLnYxLlByaW9yaXR5EhAKCHBvc2l0aW9uGAUgASgFEhUKDXBlbmRpbmdfdGFza3MYBiABKAUSFQoNY3JlYXRlZF9hdF9tcxgHIAEoAxIOCgZyZWFzb24YCCABKAkitQEKCUxvZ1JlY29yZBILCgNzZXEYASABKAMSDAoEdGFzaxgCIAEoCRINCgVpbmRleBgDIAEoBRIPCgdhdHRlbXB0GAQgASgFEiQKBnN0cmVhbRgFIAEoDjIULmRyb3Zlci52MS5Mb2dTdHJlYW0SDgoGb2Zmc2V0GAYgASgDEg0KBWF0X21zGAcgASgDEg4KBHRleHQYCCABKAlIABINCgNyYXcYCSABKAxIAEIJCgdjb250ZW50KrgBCghKb2JTdGF0ZRIZChVKT0JfU1RBVEVfVU5TUEVDSUZJRUQQABIVChFKT0JfU1RBVEVfUEVORElORxABEhUKEUpPQl9TVEFURV9SVU5OSU5HEAISFwoTSk9CX1NUQVRFX1NVQ0NFRURFRBADEhQKEEpPQl9TVEFURV9GQUlMRUQQBBIXChNKT0JfU1RBVEVfQ0FOQ0VMTEVEEAUSGwoXSk9CX1NUQVRFX1VOU0NIRURVTEFCTEUQBipNCgdKb2JLaW5kEhgKFEpPQl9LSU5EX1VOU1BFQ0lGSUVEEAASEgoOSk9CX0tJTkRfQkFUQ0gQARIUChBKT0JfS0lORF9TRVJWSUNFEAIqawoIUHJpb3JpdHkSGAoUUFJJT1JJVFlfVU5TUEVDSUZJRUQQABIXChNQUklPUklUWV9QUk9EVUNUSU9OEAESGAoUUFJJT1JJVFlfSU5URVJBQ1RJVkUQAhISCg5QUklPUklUWV9CQVRDSBADKtkBCglUYXNrU3RhdGUSGgoWVEFTS19TVEFURV9VTlNQRUNJRklFRBAAEhYKElRBU0tfU1RBVEVfUEVORElORxABEhcKE1RBU0tfU1RBVEVfQVNTSUdORUQQAhIWChJUQVNLX1NUQVRFX1JVTk5JTkcQAxIYChRUQVNLX1NUQVRFX1NVQ0NFRURFRBAEEhUKEVRBU0tfU1RBVEVfRkFJTEVEEAUSGAoUVEFTS19TVEFURV9DQU5DRUxMRUQQBhIcChhUQVNLX1NUQVRFX1VOU0NIRURVTEFCTEUQByq1AQoMQXR0ZW1wdFN0YXRlEh0KGUFUVEVNUFRfU1RBVEVfVU5TUEVDSUZJRUQQABIaChZBVFRFTVBUX1NUQVRFX0FTU0lHTkVEEAESGgoWQVRURU1QVF9TVEFURV9TVEFSVElORxACEhkKFUFUVEVNUFRfU1RBVEVfUlVOTklORxADEhoKFkFUVEVNUFRfU1RBVEVfU1RPUFBJTkcQBBIXChNBVFRFTVBUX1NUQVRFX0VOREVEEAUq/gEKCEVuZENhdXNlEhkKFUVORF9DQVVTRV9VTlNQRUNJRklFRBAAEhQKEEVORF9DQVVTRV9FWElURUQQARIXChNFTkRfQ0FVU0VfU0lHTkFMTEVEEAISEQoNRU5EX0NBVVNFX09PTRADEhcKE0VORF9DQVVTRV9USU1FRF9PVVQQBBIXChNFTkRfQ0FVU0VfUFJFRU1QVEVEEAUSEgoORU5EX0NBVVNFX0xPU1QQBhIZChVFTkRfQ0FVU0VfR0FOR19GQUlMRUQQBxIXChNFTkRfQ0FVU0VfQ0FOQ0VMTEVEEAgSGwoXRU5EX0NBVVNFX05FVkVSX1NUQVJURUQQCSpoCgpEZXZpY2VLaW5kEhsKF0RFVklDRV9LSU5EX1VOU1BFQ0lGSUVEEAASEwoPREVWSUNFX0tJTkRfR1BVEAESEwoPREVWSUNFX0tJTkRfVFBVEAISEwoPREVWSUNFX0tJTkRfTlBVEAMqVQoJTG9nU3RyZWFtEhoKFkxPR19TVFJFQU1fVU5TUEVDSUZJRUQQABIVChFMT0dfU1RSRUFNX1NURE9VVBABEhUKEUxPR19TVFJFQU1fU1RERVJSEAIq5QEKEkNvbnN0cmFpbnRPcGVyYXRvchIjCh9DT05TVFJBSU5UX09QRVJBVE9SX1VOU1BFQ0lGSUVEEAASGgoWQ09OU1RSQUlOVF9PUEVSQVRPUl9FURABEhoKFkNPTlNUUkFJTlRfT1BFUkFUT1JfTkUQAhIaChZDT05TVFJBSU5UX09QRVJBVE9SX0lOEAMSGgoWQ09OU1RSQUlOVF9PUEVSQVRPUl9HVBAEEhoKFkNPTlNUUkFJTlRfT1BFUkFUT1JfTFQQBRIeChpDT05TVFJBSU5UX09QRVJBVE9SX0VYSVNUUxAGKlgKC0FycmFuZ2VtZW50EhsKF0FSUkFOR0VNRU5UX1VOU1BFQ0lGSUVEEAASFAoQQVJSQU5HRU1FTlRfUEFDSxABEhYKEkFSUkFOR0VNRU5UX1NQUkVBRBACKkYKBVRydXN0EhUKEVRSVVNUX1VOU1BFQ0lGSUVEEAASEAoMVFJVU1RfTk9STUFMEAESFAoQVFJVU1RfUkVTVFJJQ1RFRBACKn4KDkFmdGVyQ29uZGl0aW9uEh8KG0FGVEVSX0NPTkRJVElPTl9VTlNQRUNJRklFRBAAEhYKEkFGVEVSX0NPTkRJVElPTl9PSxABEhoKFkFGVEVSX0NPTkRJVElPTl9GQUlMRUQQAhIXChNBRlRFUl9DT05ESVRJT05fQU5ZEANiBnByb3RvMw", [file_google_protobuf_struct]);
 
 /**
  * Devices wanted by one task: whole ones, or a share of a single one.
@@ -170,6 +170,13 @@ export type Shape_Array = Message<"drover.v1.Shape.Array"> & {
    * @generated from field: repeated int32 indices = 1;
    */
   indices: number[];
+
+  /**
+   * At most this many run at once; 0: no limit.
+   *
+   * @generated from field: int32 limit = 2;
+   */
+  limit: number;
 };
 
 /**
@@ -197,6 +204,127 @@ export type Shape_Gang = Message<"drover.v1.Shape.Gang"> & {
  */
 export const Shape_GangSchema: GenMessage<Shape_Gang> = /*@__PURE__*/
   messageDesc(file_drover_v1_job, 2, 2);
+
+/**
+ * A test of one attribute of a worker.
+ *
+ * @generated from message drover.v1.Constraint
+ */
+export type Constraint = Message<"drover.v1.Constraint"> & {
+  /**
+   * @generated from field: string attribute = 1;
+   */
+  attribute: string;
+
+  /**
+   * @generated from field: drover.v1.ConstraintOperator operator = 2;
+   */
+  operator: ConstraintOperator;
+
+  /**
+   * One value; IN: any number; EXISTS: none. GT and LT compare numbers.
+   *
+   * @generated from field: repeated string values = 3;
+   */
+  values: string[];
+
+  /**
+   * A worker that fails it is taken only when no other fits.
+   *
+   * @generated from field: bool preferred = 4;
+   */
+  preferred: boolean;
+};
+
+/**
+ * Describes the message drover.v1.Constraint.
+ * Use `create(ConstraintSchema)` to create a new message.
+ */
+export const ConstraintSchema: GenMessage<Constraint> = /*@__PURE__*/
+  messageDesc(file_drover_v1_job, 3);
+
+/**
+ * Where a job may go and where it would rather go.
+ *
+ * @generated from message drover.v1.Placement
+ */
+export type Placement = Message<"drover.v1.Placement"> & {
+  /**
+   * @generated from field: repeated drover.v1.Constraint constraints = 1;
+   */
+  constraints: Constraint[];
+
+  /**
+   * @generated from field: drover.v1.Arrangement arrangement = 2;
+   */
+  arrangement: Arrangement;
+
+  /**
+   * Nobody else on the worker while it runs.
+   *
+   * @generated from field: bool exclusive = 3;
+   */
+  exclusive: boolean;
+
+  /**
+   * No two tasks of a tenant with the same name here share a worker; empty: none.
+   *
+   * @generated from field: string anti_affinity = 4;
+   */
+  antiAffinity: string;
+
+  /**
+   * Members of a gang share one value of this attribute; empty: any.
+   *
+   * @generated from field: string locality = 5;
+   */
+  locality: string;
+
+  /**
+   * It may be placed on workers that can vanish, and is stopped before others.
+   *
+   * @generated from field: bool interruptible = 6;
+   */
+  interruptible: boolean;
+
+  /**
+   * @generated from field: drover.v1.Trust trust = 7;
+   */
+  trust: Trust;
+};
+
+/**
+ * Describes the message drover.v1.Placement.
+ * Use `create(PlacementSchema)` to create a new message.
+ */
+export const PlacementSchema: GenMessage<Placement> = /*@__PURE__*/
+  messageDesc(file_drover_v1_job, 4);
+
+/**
+ * The job waits for another one.
+ *
+ * @generated from message drover.v1.After
+ */
+export type After = Message<"drover.v1.After"> & {
+  /**
+   * An id, or in a submission the name of another job in it.
+   *
+   * @generated from field: string job = 1;
+   */
+  job: string;
+
+  /**
+   * @generated from field: drover.v1.AfterCondition when = 2;
+   */
+  when: AfterCondition;
+};
+
+/**
+ * Describes the message drover.v1.After.
+ * Use `create(AfterSchema)` to create a new message.
+ */
+export const AfterSchema: GenMessage<After> = /*@__PURE__*/
+  messageDesc(file_drover_v1_job, 5);
 
 /**
  * What a user asks for. Only `command` is required; an answer has every field filled in.
@@ -297,6 +425,25 @@ export type JobSpec = Message<"drover.v1.JobSpec"> & {
    * @generated from field: map<string, string> labels = 15;
    */
   labels: { [key: string]: string };
+
+  /**
+   * @generated from field: drover.v1.Placement placement = 40;
+   */
+  placement?: Placement | undefined;
+
+  /**
+   * It waits until these have ended, and ended so.
+   *
+   * @generated from field: repeated drover.v1.After after = 41;
+   */
+  after: After[];
+
+  /**
+   * Stopped when it has cost this much, in millionths; 0 means no limit of its own.
+   *
+   * @generated from field: int64 max_cost_micros = 42;
+   */
+  maxCostMicros: bigint;
 };
 
 /**
@@ -304,7 +451,7 @@ export type JobSpec = Message<"drover.v1.JobSpec"> & {
  * Use `create(JobSpecSchema)` to create a new message.
  */
 export const JobSpecSchema: GenMessage<JobSpec> = /*@__PURE__*/
-  messageDesc(file_drover_v1_job, 3);
+  messageDesc(file_drover_v1_job, 6);
 
 /**
  * How many of a job's tasks are in which state.
@@ -353,7 +500,7 @@ export type TaskCounts = Message<"drover.v1.TaskCounts"> & {
  * Use `create(TaskCountsSchema)` to create a new message.
  */
 export const TaskCountsSchema: GenMessage<TaskCounts> = /*@__PURE__*/
-  messageDesc(file_drover_v1_job, 4);
+  messageDesc(file_drover_v1_job, 7);
 
 /**
  * A job as it is now.
@@ -468,7 +615,7 @@ export type Job = Message<"drover.v1.Job"> & {
  * Use `create(JobSchema)` to create a new message.
  */
 export const JobSchema: GenMessage<Job> = /*@__PURE__*/
-  messageDesc(file_drover_v1_job, 5);
+  messageDesc(file_drover_v1_job, 8);
 
 /**
  * One unit that is placed on one worker.
@@ -556,7 +703,7 @@ export type Task = Message<"drover.v1.Task"> & {
  * Use `create(TaskSchema)` to create a new message.
  */
 export const TaskSchema: GenMessage<Task> = /*@__PURE__*/
-  messageDesc(file_drover_v1_job, 6);
+  messageDesc(file_drover_v1_job, 9);
 
 /**
  * One try at a task on one worker.
@@ -643,7 +790,7 @@ export type Attempt = Message<"drover.v1.Attempt"> & {
  * Use `create(AttemptSchema)` to create a new message.
  */
 export const AttemptSchema: GenMessage<Attempt> = /*@__PURE__*/
-  messageDesc(file_drover_v1_job, 7);
+  messageDesc(file_drover_v1_job, 10);
 
 /**
  * Something that happened; (epoch, seq) is the order of commit.
@@ -707,7 +854,7 @@ export type Event = Message<"drover.v1.Event"> & {
  * Use `create(EventSchema)` to create a new message.
  */
 export const EventSchema: GenMessage<Event> = /*@__PURE__*/
-  messageDesc(file_drover_v1_job, 8);
+  messageDesc(file_drover_v1_job, 11);
 
 /**
  * A job that waits, and why.
@@ -763,7 +910,7 @@ export type QueueEntry = Message<"drover.v1.QueueEntry"> & {
  * Use `create(QueueEntrySchema)` to create a new message.
  */
 export const QueueEntrySchema: GenMessage<QueueEntry> = /*@__PURE__*/
-  messageDesc(file_drover_v1_job, 9);
+  messageDesc(file_drover_v1_job, 12);
 
 /**
  * One run of a task's output: whole lines where possible.
@@ -839,7 +986,7 @@ export type LogRecord = Message<"drover.v1.LogRecord"> & {
  * Use `create(LogRecordSchema)` to create a new message.
  */
 export const LogRecordSchema: GenMessage<LogRecord> = /*@__PURE__*/
-  messageDesc(file_drover_v1_job, 10);
+  messageDesc(file_drover_v1_job, 13);
 
 /**
  * Derived from the states of the job's tasks.
@@ -1229,4 +1376,177 @@ export type LogStream = (typeof LogStream)[keyof typeof LogStream] | UnknownEnum
  */
 export const LogStreamSchema: GenEnum<LogStream> = /*@__PURE__*/
   enumDesc(file_drover_v1_job, 7);
+
+/**
+ * How an attribute of a worker is compared.
+ *
+ * @generated from enum drover.v1.ConstraintOperator
+ */
+export const ConstraintOperator = {
+  /**
+   * @generated from enum value: CONSTRAINT_OPERATOR_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: CONSTRAINT_OPERATOR_EQ = 1;
+   */
+  EQ: 1,
+
+  /**
+   * @generated from enum value: CONSTRAINT_OPERATOR_NE = 2;
+   */
+  NE: 2,
+
+  /**
+   * @generated from enum value: CONSTRAINT_OPERATOR_IN = 3;
+   */
+  IN: 3,
+
+  /**
+   * @generated from enum value: CONSTRAINT_OPERATOR_GT = 4;
+   */
+  GT: 4,
+
+  /**
+   * @generated from enum value: CONSTRAINT_OPERATOR_LT = 5;
+   */
+  LT: 5,
+
+  /**
+   * @generated from enum value: CONSTRAINT_OPERATOR_EXISTS = 6;
+   */
+  EXISTS: 6,
+} as const;
+
+/**
+ * How an attribute of a worker is compared.
+ *
+ * @generated from enum drover.v1.ConstraintOperator
+ */
+export type ConstraintOperator = (typeof ConstraintOperator)[keyof typeof ConstraintOperator] | UnknownEnum;
+
+/**
+ * Describes the enum drover.v1.ConstraintOperator.
+ */
+export const ConstraintOperatorSchema: GenEnum<ConstraintOperator> = /*@__PURE__*/
+  enumDesc(file_drover_v1_job, 8);
+
+/**
+ * How tasks are laid out over workers.
+ *
+ * @generated from enum drover.v1.Arrangement
+ */
+export const Arrangement = {
+  /**
+   * In a submission: pack.
+   *
+   * @generated from enum value: ARRANGEMENT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: ARRANGEMENT_PACK = 1;
+   */
+  PACK: 1,
+
+  /**
+   * @generated from enum value: ARRANGEMENT_SPREAD = 2;
+   */
+  SPREAD: 2,
+} as const;
+
+/**
+ * How tasks are laid out over workers.
+ *
+ * @generated from enum drover.v1.Arrangement
+ */
+export type Arrangement = (typeof Arrangement)[keyof typeof Arrangement] | UnknownEnum;
+
+/**
+ * Describes the enum drover.v1.Arrangement.
+ */
+export const ArrangementSchema: GenEnum<Arrangement> = /*@__PURE__*/
+  enumDesc(file_drover_v1_job, 9);
+
+/**
+ * Which machines a job may see.
+ *
+ * @generated from enum drover.v1.Trust
+ */
+export const Trust = {
+  /**
+   * In a submission: normal.
+   *
+   * @generated from enum value: TRUST_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: TRUST_NORMAL = 1;
+   */
+  NORMAL: 1,
+
+  /**
+   * Never on machines of strangers.
+   *
+   * @generated from enum value: TRUST_RESTRICTED = 2;
+   */
+  RESTRICTED: 2,
+} as const;
+
+/**
+ * Which machines a job may see.
+ *
+ * @generated from enum drover.v1.Trust
+ */
+export type Trust = (typeof Trust)[keyof typeof Trust] | UnknownEnum;
+
+/**
+ * Describes the enum drover.v1.Trust.
+ */
+export const TrustSchema: GenEnum<Trust> = /*@__PURE__*/
+  enumDesc(file_drover_v1_job, 10);
+
+/**
+ * How the other job must have ended.
+ *
+ * @generated from enum drover.v1.AfterCondition
+ */
+export const AfterCondition = {
+  /**
+   * In a submission: ok.
+   *
+   * @generated from enum value: AFTER_CONDITION_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: AFTER_CONDITION_OK = 1;
+   */
+  OK: 1,
+
+  /**
+   * @generated from enum value: AFTER_CONDITION_FAILED = 2;
+   */
+  FAILED: 2,
+
+  /**
+   * @generated from enum value: AFTER_CONDITION_ANY = 3;
+   */
+  ANY: 3,
+} as const;
+
+/**
+ * How the other job must have ended.
+ *
+ * @generated from enum drover.v1.AfterCondition
+ */
+export type AfterCondition = (typeof AfterCondition)[keyof typeof AfterCondition] | UnknownEnum;
+
+/**
+ * Describes the enum drover.v1.AfterCondition.
+ */
+export const AfterConditionSchema: GenEnum<AfterCondition> = /*@__PURE__*/
+  enumDesc(file_drover_v1_job, 11);
 

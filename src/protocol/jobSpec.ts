@@ -1,0 +1,187 @@
+/** REST schemas of a submission: what a user may ask for, and the limits of it. */
+import { z } from 'zod';
+import { AFTER_CONDITIONS, PRIORITIES } from '../model/job.ts';
+import type { After, JobSpec } from '../model/job.ts';
+import { ARRANGEMENTS, CONSTRAINT_OPERATORS, PLAIN_PLACEMENT, TRUSTS } from '../model/placement.ts';
+import { DEVICE_KINDS } from '../model/resources.ts';
+
+/** Named limits of a submission, each with a test. */
+export const JOB_LIMITS = {
+  nameLength: 200,
+  commandWords: 4096,
+  commandBytes: 128 * 1024,
+  envEntries: 4096,
+  envBytes: 256 * 1024,
+  arrayTasks: 10_000,
+  gangTasks: 1024,
+  batchJobs: 1000,
+  labels: 64,
+  retries: 100,
+  ports: 64,
+  constraints: 64,
+  constraintValues: 256,
+  after: 100,
+} as const;
+
+const DAY_MS = 86_400_000;
+const durationMs = z
+  .int()
+  .min(0)
+  .max(3650 * DAY_MS);
+// No NUL and no lone surrogate: neither survives argv, the environment or a text column.
+const clean = (limit: number) =>
+  z
+    .string()
+    .max(limit)
+    .refine((s) => !s.includes('\0') && s.isWellFormed(), 'holds a NUL or half a character');
+
+export const deviceRequest = z.strictObject({
+  kind: z.enum(DEVICE_KINDS).default('gpu'),
+  count: z.int().min(1).max(1024).default(1),
+  share: z.int().min(1).max(1000).default(1000),
+  models: z.array(clean(100)).max(100).default([]),
+  memoryBytes: z.int().min(0).default(0),
+});
+
+export const resourceRequest = z.strictObject({
+  cpuMillis: z.int().min(1).max(1_024_000).default(1000),
+  memoryBytes: z.int().min(0).default(0),
+  device: deviceRequest.nullable().default(null),
+  ports: z.int().min(0).max(JOB_LIMITS.ports).default(0),
+});
+
+export const shape = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('single') }),
+  z.strictObject({
+    kind: z.literal('array'),
+    indices: z.array(z.int().min(0).max(1_000_000_000)).min(1).max(JOB_LIMITS.arrayTasks),
+    limit: z.int().min(0).max(JOB_LIMITS.arrayTasks).default(0),
+  }),
+  z.strictObject({ kind: z.literal('gang'), size: z.int().min(1).max(JOB_LIMITS.gangTasks) }),
+]);
+
+export const constraint = z
+  .strictObject({
+    attribute: clean(63).min(1),
+    operator: z.enum(CONSTRAINT_OPERATORS),
+    values: z.array(clean(256)).max(JOB_LIMITS.constraintValues).default([]),
+    preferred: z.boolean().default(false),
+  })
+  .superRefine(({ operator, values }, context) => {
+    const least = operator === 'EXISTS' ? 0 : 1;
+    const most = { EXISTS: 0, IN: JOB_LIMITS.constraintValues }[operator as string] ?? 1;
+    if (values.length < least || values.length > most) {
+      const wanted = most === 0 ? 'no value' : most === 1 ? 'one value' : 'at least one value';
+      context.addIssue({
+        code: 'custom',
+        path: ['values'],
+        message: `${operator} takes ${wanted}, there are ${values.length}`,
+      });
+    } else if ((operator === 'GT' || operator === 'LT') && !isNumber(values[0] ?? '')) {
+      context.addIssue({
+        code: 'custom',
+        path: ['values', 0],
+        message: `${operator} compares numbers, "${values[0]}" is none`,
+      });
+    }
+  });
+
+function isNumber(text: string): boolean {
+  return text.trim() !== '' && Number.isFinite(Number(text));
+}
+
+export const placementSpec = z.strictObject({
+  constraints: z.array(constraint).max(JOB_LIMITS.constraints).default([]),
+  arrangement: z.enum(ARRANGEMENTS).default('pack'),
+  exclusive: z.boolean().default(false),
+  antiAffinity: clean(100).default(''),
+  locality: clean(63).default(''),
+  interruptible: z.boolean().default(false),
+  trust: z.enum(TRUSTS).default('normal'),
+});
+
+/** `job` is an id, or the name of another job in the same submission. */
+const after = z.strictObject({
+  job: clean(JOB_LIMITS.nameLength)
+    .min(1)
+    .transform((id) => id as After['job']),
+  when: z.enum(AFTER_CONDITIONS).default('ok'),
+});
+
+export const jobSpec = z
+  .strictObject({
+    name: clean(JOB_LIMITS.nameLength).default(''),
+    command: z.array(clean(JOB_LIMITS.commandBytes)).min(1).max(JOB_LIMITS.commandWords),
+    env: z
+      .record(
+        z
+          .string()
+          .regex(/^[A-Za-z_][A-Za-z0-9_]*$/)
+          .max(256),
+        clean(JOB_LIMITS.envBytes),
+      )
+      .default({}),
+    workdir: clean(4096).default(''),
+    resources: resourceRequest.prefault({}),
+    shape: shape.default({ kind: 'single' }),
+    pool: clean(100).default(''),
+    priority: z.enum(PRIORITIES).default('batch'),
+    placement: placementSpec.default(PLAIN_PLACEMENT),
+    after: z.array(after).max(JOB_LIMITS.after).default([]),
+    maxCostMicros: z.int().min(0).default(0),
+    retries: z.int().min(0).max(JOB_LIMITS.retries).default(0),
+    maxInterruptions: z.int().min(0).max(10_000).default(100),
+    timeLimitMs: durationMs.default(0),
+    startWithinMs: durationMs.default(0),
+    graceMs: z.int().min(0).max(600_000).default(10_000),
+    attemptLeaseMs: z
+      .int()
+      .max(DAY_MS)
+      .refine((ms) => ms === 0 || ms >= 60_000, 'is 0 (the cluster default) or at least 60000')
+      .default(0),
+    labels: z.record(clean(63).min(1), clean(256)).default({}),
+  })
+  .superRefine(checkSizes)
+  .meta({ id: 'JobSpec' });
+
+/** The schema's output is exactly the model's JobSpec. */
+export type SubmittedSpec = z.input<typeof jobSpec>;
+export const parsedJobSpec: z.ZodType<JobSpec, SubmittedSpec> = jobSpec;
+
+function checkSizes(spec: JobSpec, context: z.RefinementCtx): void {
+  const fail = (path: string, message: string): void =>
+    context.addIssue({ code: 'custom', path: path.split('.'), message });
+  if (!spec.command[0]) fail('command.0', 'the program to run is empty');
+  let commandBytes = 0;
+  for (const word of spec.command) commandBytes += word.length;
+  if (commandBytes > JOB_LIMITS.commandBytes) {
+    fail('command', `is ${commandBytes} characters, the limit is ${JOB_LIMITS.commandBytes}`);
+  }
+  let envBytes = 0;
+  let envEntries = 0;
+  for (const key in spec.env) {
+    envBytes += key.length + (spec.env[key]?.length ?? 0);
+    envEntries++;
+  }
+  if (envBytes > JOB_LIMITS.envBytes || envEntries > JOB_LIMITS.envEntries) {
+    fail(
+      'env',
+      `has ${envEntries} entries of ${envBytes} characters; ` +
+        `at most ${JOB_LIMITS.envEntries} of ${JOB_LIMITS.envBytes} together`,
+    );
+  }
+  const device = spec.resources.device;
+  if (device && device.share < 1000 && device.count !== 1) {
+    fail('resources.device.share', 'a share is of one device: count must be 1');
+  }
+  if (
+    spec.shape.kind === 'array' &&
+    new Set(spec.shape.indices).size !== spec.shape.indices.length
+  ) {
+    fail('shape.indices', 'an index appears twice');
+  }
+}
+
+export const submitBatch = z.strictObject({
+  jobs: z.array(jobSpec).min(1).max(JOB_LIMITS.batchJobs),
+});
