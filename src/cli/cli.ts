@@ -14,6 +14,7 @@ import { logsCommand } from './logs.ts';
 import { nearest } from '../lib/nearest.ts';
 import { queueCommand } from './queue.ts';
 import { runCommand } from './run.ts';
+import { simulateCommand } from './simulate.ts';
 import { submitCommand } from './submit.ts';
 import { tokensCommand } from './tokens.ts';
 import { UsageError } from './args.ts';
@@ -39,6 +40,7 @@ const cliCommands: Command[] = [
   queueCommand,
   execCommand,
   workersCommand,
+  simulateCommand,
   tokensCommand,
   loginCommand,
   infoCommand,
