@@ -1,4 +1,4 @@
-/** Resolves what a submission waits for: ids of live and ended jobs, names within the submission. */
+/** What a submission waits for: ids of live and ended jobs, names within the submission. */
 import { AFTER_MEANINGS, findCycle } from '../core/lifecycle/after.ts';
 import { DroverError } from '../lib/errors.ts';
 import type { JobId } from '../model/ids.ts';

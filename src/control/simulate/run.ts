@@ -94,10 +94,8 @@ class Simulation {
     this.#options = options;
     const { fleet, startMs, random, startDelayMs } = options;
     const agenda = new Agenda(startMs);
-    const state = new State(
-      snapshot(startMs),
-      fleet.pools.map(({ policy }) => policy),
-    );
+    const pools = fleet.pools.map(({ policy }) => policy);
+    const state = new State(snapshot(startMs), { pools });
     const measures = new Measures(fleet, startMs);
     const mutate = (mutation: Mutation): Result => apply(state, mutation, agenda.now());
     const mutateAndPlan = (mutation: Mutation): Result => {
@@ -211,6 +209,7 @@ class Simulation {
         owner: user,
         submittingPrincipal: user,
         specs: [spec],
+        links: [],
         idempotencyKey: null,
         bodyHash: null,
       },
@@ -318,6 +317,8 @@ function snapshot(startMs: number) {
     claims: [],
     workers: [],
     tokens: [],
+    budgets: [],
+    accounts: [],
     idempotency: [],
   };
 }
