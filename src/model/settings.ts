@@ -80,6 +80,13 @@ const loops = section({
   chargesMs: period.default(10 * SECOND),
 });
 
+const schedule = section({
+  halfLifeMs: duration.default(7 * 24 * 60 * MINUTE),
+  ageingMs: duration.default(24 * 60 * MINUTE),
+  backfill: z.boolean().default(true),
+  preemption: z.boolean().default(true),
+});
+
 const logs = section({
   level: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   maxJobBytes: bytes.default(GIB),
@@ -118,6 +125,7 @@ const sections = z.strictObject({
   cluster,
   leases,
   loops,
+  schedule,
   logs,
   agent,
   fleet,
