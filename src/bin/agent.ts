@@ -18,7 +18,7 @@ import { DroverError } from '../lib/errors.ts';
 import { createLog, type Log } from '../lib/log.ts';
 import { systemRandom } from '../lib/random.ts';
 import type { Settings } from '../model/settings.ts';
-import { AGENT_VERSION, type JoinRequest } from '../protocol/agent.ts';
+import { AGENT_VERSION, PREFLIGHT, type JoinRequest } from '../protocol/agent.ts';
 import { tellFailure } from './failure.ts';
 import type { RoleArguments } from './roles.ts';
 import { shutdownOnSignals, tellReady, type Shutdown } from './shutdown.ts';
@@ -110,7 +110,7 @@ function registration(
     // Without a word on who reaches whom, only tasks on one machine surely reach each other.
     network: agent.network || `host:${machineId('')}`,
     agentVersion: AGENT_VERSION,
-    capabilities: ['process', 'exec'],
+    capabilities: ['process', 'exec', PREFLIGHT],
     attributes: { ...agent.attributes, limits },
     resources,
   };
