@@ -14,11 +14,13 @@ import { logsCommand } from './logs.ts';
 import { nearest } from '../lib/nearest.ts';
 import { queueCommand } from './queue.ts';
 import { runCommand } from './run.ts';
+import { simulateCommand } from './simulate.ts';
 import { submitCommand } from './submit.ts';
 import { tokensCommand } from './tokens.ts';
 import { UsageError } from './args.ts';
 import { versionCommand } from './version.ts';
 import { waitCommand } from './wait.ts';
+import { whyCommand } from './why.ts';
 import { workersCommand } from './workers.ts';
 
 const helpCommand: Command = {
@@ -37,8 +39,10 @@ const cliCommands: Command[] = [
   waitCommand,
   cancelCommand,
   queueCommand,
+  whyCommand,
   execCommand,
   workersCommand,
+  simulateCommand,
   tokensCommand,
   loginCommand,
   infoCommand,
