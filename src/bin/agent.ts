@@ -66,7 +66,7 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
     transport,
     runtime,
     identityFile: identity,
-    registration: registration(settings, resources, runtime.limits),
+    registration: registration(settings, resources, runtime.limits, flags),
     joinToken: joinToken(positionals),
     clock,
     random,
@@ -98,6 +98,7 @@ function registration(
   settings: Settings,
   resources: JoinRequest['resources'],
   limits: string,
+  flags: RoleArguments['flags'],
 ): JoinRequest {
   const { agent } = settings;
   return {
@@ -111,6 +112,19 @@ function registration(
     capabilities: ['process', 'exec', PREFLIGHT],
     attributes: { ...agent.attributes, limits },
     resources,
+    terms: termsOf(agent.accepts, flags),
+  };
+}
+
+/** Flags are the stronger; each tenant is named by one of its own. */
+function termsOf(
+  { tenants, interruptibleOnly }: Settings['agent']['accepts'],
+  flags: RoleArguments['flags'],
+): JoinRequest['terms'] {
+  const named = flags['only-tenant'];
+  return {
+    tenants: Array.isArray(named) ? named : tenants,
+    interruptibleOnly: flags['only-interruptible'] === true || interruptibleOnly,
   };
 }
 
@@ -134,7 +148,7 @@ function addressOf({ agent }: Settings): string {
 }
 
 /** Given now, or remembered from the first join. */
-function clusterUrl(dataDir: string, given: string | boolean | undefined): string {
+function clusterUrl(dataDir: string, given: RoleArguments['flags'][string]): string {
   if (typeof given === 'string') {
     if (URL.canParse(given) && /^https?:$/.test(new URL(given).protocol)) return given;
     throw new DroverError('INVALID_ARGUMENT', `"${given}" is not the URL of a cluster`, {
