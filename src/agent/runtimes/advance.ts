@@ -202,6 +202,7 @@ function decide(machine: Machine, attempt: Attempt, exit: Exit | undefined, whyL
     expired: existsSync(join(attempt.directory, 'expired')),
     failed: readIfThere(join(attempt.directory, 'failed'))?.trim(),
     oomKills: machine.cgroups?.oomKills(attempt.cgroups) ?? 0,
+    peakBytes: machine.cgroups?.peakBytes(attempt.cgroups),
     memoryBytes: attempt.memoryBytes,
     whyLost,
   });
