@@ -20,6 +20,7 @@ import { tokensCommand } from './tokens.ts';
 import { UsageError } from './args.ts';
 import { versionCommand } from './version.ts';
 import { waitCommand } from './wait.ts';
+import { whyCommand } from './why.ts';
 import { workersCommand } from './workers.ts';
 
 const helpCommand: Command = {
@@ -38,6 +39,7 @@ const cliCommands: Command[] = [
   waitCommand,
   cancelCommand,
   queueCommand,
+  whyCommand,
   execCommand,
   workersCommand,
   simulateCommand,

@@ -3,7 +3,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { TokenView, WorkerView } from '../protocol/fleet.ts';
 import type { JobView, QueueEntry } from '../protocol/jobs.ts';
-import type { SubmittedSpec } from '../protocol/jobSpec.ts';
+import { jobSpec, type SubmittedSpec } from '../protocol/jobSpec.ts';
+import { fakeWhy } from '../protocol/fakeWhy.ts';
+import type { WhyView } from '../protocol/why.ts';
 import { addJob, endJob, type FakeJob } from './fakeJobs.ts';
 
 export const FAKE_TOKEN = 'drv_test_token';
@@ -22,6 +24,8 @@ export interface FakeServer {
   workers: WorkerView[];
   tokens: TokenView[];
   queue: QueueEntry[];
+  /** Laid over what the fake says by itself, by job. */
+  explanations: Map<string, Partial<WhyView>>;
   /** Everything that was asked, in order. */
   requests: FakeRequest[];
   /** Looked at first; true means it has answered (or cut the connection) itself. */
@@ -42,6 +46,7 @@ export async function startFakeServer(): Promise<FakeServer> {
     workers: [],
     tokens: [],
     queue: [],
+    explanations: new Map(),
     requests: [],
     intercept: () => false,
     onSubmit: () => {},
@@ -170,6 +175,10 @@ async function answerJob(exchange: Exchange, id: string, action: string): Promis
   if (!job) return problem(response, 404, 'NOT_FOUND', `there is no job ${id}`);
   if (action === 'logs' && request.query.get('follow') === 'true') return follow(exchange, job);
   if (action === 'logs') return readLog(exchange, job);
+  if (action === 'why') {
+    const data = { ...fakeWhy(job.view), ...fake.explanations.get(id) };
+    return send(response, 200, { data, meta: {} });
+  }
   if (action === 'tasks') return page(exchange, job.tasks);
   if (action === 'attempts') return page(exchange, job.attempts);
   if (action === 'cancel') endJob(fake, job, { state: 'CANCELLED', reason: 'cancelled by ada' });
@@ -177,7 +186,7 @@ async function answerJob(exchange: Exchange, id: string, action: string): Promis
     const waitMs = Number(request.query.get('waitMs'));
     await exchange.wait(() => job.view.endedAtMs !== null, waitMs);
   }
-  send(response, 200, { data: { ...job.view, spec: job.spec }, meta: {} });
+  send(response, 200, { data: { ...job.view, spec: jobSpec.parse(job.spec) }, meta: {} });
 }
 
 function readLog({ request, response }: Exchange, job: FakeJob): void {

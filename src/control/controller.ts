@@ -11,6 +11,7 @@ import type { Snapshot } from '../state/live.ts';
 import { State } from '../state/state.ts';
 import type { History, Writer } from '../store/contract.ts';
 import { createAgents } from './agents.ts';
+import { createChargeStep } from './charges.ts';
 import { createCommitter } from './committer.ts';
 import { createDeadlineStep } from './deadlines.ts';
 import { createFleet } from './fleet.ts';
@@ -28,11 +29,12 @@ import { hashSecret } from './secrets.ts';
 import { Sessions } from './sessions.ts';
 import { createTunnelCalls, Tunnels } from './tunnels.ts';
 import { readiness } from './readiness.ts';
+import { createWhy } from './why.ts';
 
 export interface ControllerSettings {
   clusterName: string;
   timers: Timers;
-  loops: { scheduleMs: number; leasesMs: number; deadlinesMs: number };
+  loops: { scheduleMs: number; leasesMs: number; deadlinesMs: number; chargesMs: number };
   pools: readonly PoolPolicy[];
 }
 
@@ -65,7 +67,7 @@ const DEFAULT_TENANT = 'default';
 
 export function createController(options: ControllerOptions): Controller {
   const { clock, random, log, settings, history, logs } = options;
-  const state = new State(options.snapshot, settings.pools);
+  const state = new State(options.snapshot, settings);
   const sessions = new Sessions(clock);
   const tunnels = new Tunnels(clock, random);
   const reasons = new Map<string, string>();
@@ -105,6 +107,7 @@ export function createController(options: ControllerOptions): Controller {
   const leases = { ...core, settings: settings.timers, lastContact, lost };
   loop('leases', settings.loops.leasesMs, createLeaseStep(leases));
   loop('deadlines', settings.loops.deadlinesMs, createDeadlineStep(state, mutate, clock, reasons));
+  loop('charges', settings.loops.chargesMs, createChargeStep(state, mutate, clock, hintSchedule));
   scheduleLoop.hint();
   // Wakes noted during the rebuild are for calls that cannot be parked yet.
   state.wake.clear();
@@ -124,6 +127,7 @@ export function createController(options: ControllerOptions): Controller {
     ...fleet,
     ...jobs,
     ...logAccess,
+    ...createWhy({ state, clock, reasons, getJob: jobs.getJob }),
     ...createTunnelCalls({ state, jobs, tunnels, sessions }),
     join: (token, request) => agents.join(token, request),
     sync: (token, request) => agents.sync(token, request),

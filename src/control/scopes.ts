@@ -17,6 +17,7 @@ const SCOPE_OF = {
   waitJob: 'jobs:read',
   readLogs: 'jobs:read',
   queue: 'jobs:read',
+  why: 'jobs:read',
   cluster: 'fleet:read',
   listWorkers: 'fleet:read',
   setDraining: 'fleet:manage',

@@ -7,6 +7,7 @@ import type { LogChunk, SyncReply, Timers } from '../protocol/agent.ts';
 import type { Coordinator, Page, SubmitReply, SubmitRequest } from '../protocol/coordinator.ts';
 import type { TokenView, WorkerView } from '../protocol/fleet.ts';
 import type { JobView, PageQuery } from '../protocol/jobs.ts';
+import { fakeWhy } from '../protocol/fakeWhy.ts';
 
 export interface FakeCoordinator extends Coordinator {
   /** Holds every scope. */
@@ -124,6 +125,7 @@ function jobCalls(jobs: Map<string, JobView>) {
       { records: [], next: after, complete: true }
     ),
     queue: async (_who, query) => paged([], query),
+    why: async (_who, id) => fakeWhy(get(id)),
   } satisfies Partial<Coordinator>;
 }
 

@@ -49,6 +49,7 @@ test('it is OpenAPI 3.1 and names every route of this issue', () => {
     '/v1/jobs/{id}/events',
     '/v1/jobs/{id}/tasks',
     '/v1/jobs/{id}/wait',
+    '/v1/jobs/{id}/why',
     '/v1/queue',
     '/v1/tokens',
     '/v1/tokens/{id}',

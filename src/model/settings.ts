@@ -77,6 +77,7 @@ const loops = section({
   scheduleMs: period.default(SECOND),
   leasesMs: period.default(SECOND),
   deadlinesMs: period.default(SECOND),
+  chargesMs: period.default(10 * SECOND),
 });
 
 const logs = section({

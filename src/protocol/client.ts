@@ -23,6 +23,7 @@ import type {
 } from './jobs.ts';
 import type { SubmittedSpec } from './jobSpec.ts';
 import { readEvents, type SseEvent } from './sse.ts';
+import type { WhyView } from './why.ts';
 
 export { ApiError, ConnectionError } from './http.ts';
 
@@ -99,6 +100,7 @@ export function createClient(options: HttpOptions) {
     followLogs: (id: string, query: LogOptions = {}) =>
       followLogs(options, jobPath(id, '/logs'), query),
 
+    why: (id: string) => get<WhyView>(jobPath(id, '/why')),
     queue: (page: PageOptions) => list<QueueEntry>('/v1/queue', { ...page }),
     cluster: () => get<ClusterView>('/v1/cluster'),
     listWorkers: (page: PageOptions) => list<WorkerView>('/v1/workers', { ...page }),

@@ -18,6 +18,7 @@ import type {
   QueueEntry,
   TaskView,
 } from './jobs.ts';
+import type { WhyView } from './why.ts';
 
 export interface Page<Item> {
   items: Item[];
@@ -99,6 +100,8 @@ export interface Coordinator {
   waitJob(who: Principal, id: string, waitMs: number): Promise<JobView>;
   readLogs(who: Principal, job: string, query: LogQuery): Promise<LogPage>;
   queue(who: Principal, page: PageQuery): Promise<Page<QueueEntry>>;
+  /** Why a job waits, from what the planner knew when it last passed it over. */
+  why(who: Principal, job: string): Promise<WhyView>;
 
   cluster(who: Principal): Promise<ClusterView>;
   listWorkers(who: Principal, page: PageQuery): Promise<Page<WorkerView>>;
@@ -134,6 +137,7 @@ export const COORDINATOR_CALLS = [
   'waitJob',
   'readLogs',
   'queue',
+  'why',
   'cluster',
   'listWorkers',
   'setDraining',

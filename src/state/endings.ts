@@ -7,6 +7,7 @@ import { taskEnded } from '../core/lifecycle/task.ts';
 import { decideRetry, type Ending } from '../core/retry.ts';
 import type { Attempt, StopCause } from '../model/attempt.ts';
 import type { Task } from '../model/task.ts';
+import { settle } from './charges.ts';
 import { failRound, memberSucceeded } from './gangs.ts';
 import { DONE, missing, stale } from './mutations.ts';
 import type { GiveUp, Lose, Result, Stop } from './mutations.ts';
@@ -107,6 +108,7 @@ export function endAttempt(
   attempt.stdoutBytes = ending.stdoutBytes;
   attempt.stderrBytes = ending.stderrBytes;
   state.touchAttempt(attempt);
+  settle(state, attempt, ending.hostFault, nowMs);
   state.dropAttempt(attempt);
   const found = state.task(attempt.task);
   if (!found || taskEnded(found.task.state)) return;

@@ -15,6 +15,7 @@ export interface JobRow {
   cancel_requested_at_ms: number | null;
   cancelled_by: string | null;
   ended_at_ms: number | null;
+  spent_micros: number;
   version: number;
   end_state: string | null;
   end_reason: string | null;
@@ -54,6 +55,7 @@ export interface AttemptRow {
   round: number;
   worker: string;
   assigned_at_ms: number;
+  price_micros: number;
   state: string;
   stop_cause: string | null;
   cause: string | null;
@@ -64,6 +66,9 @@ export interface AttemptRow {
   ended_at_ms: number | null;
   stdout_bytes: number | null;
   stderr_bytes: number | null;
+  charges: number;
+  charged_micros: number;
+  charged_device_ms: number;
   version: number;
 }
 
@@ -88,6 +93,7 @@ export interface WorkerRow {
   network: string;
   resources: string;
   attributes: string;
+  terms: string;
   agent_version: string;
   state: string;
   draining: number;
@@ -135,6 +141,48 @@ export interface SubmissionRow {
   jobs: string;
 }
 
+export interface BudgetRow {
+  tenant: string;
+  user_name: string;
+  weight: number;
+  device_millis: number | null;
+  device_hours_per_day: number | null;
+  device_hours_per_month: number | null;
+  micros_per_day: number | null;
+  micros_per_month: number | null;
+  mode: string;
+  at_limit: string;
+  version: number;
+}
+
+export interface AccountRow {
+  tenant: string;
+  user_name: string;
+  cpu_use: number;
+  memory_use: number;
+  device_use: number;
+  as_of_ms: number;
+  day: number;
+  day_micros: number;
+  day_device_ms: number;
+  month: number;
+  month_micros: number;
+  month_device_ms: number;
+  version: number;
+}
+
+export interface LedgerRow {
+  until_ms: number;
+  attempt: string;
+  n: number;
+  account: string;
+  tenant: string;
+  user_name: string;
+  pool: string;
+  micros: number;
+  device_ms: number;
+}
+
 export interface ControllerRow {
   id: number;
   cluster_id: string;
@@ -152,6 +200,9 @@ export interface Database {
   claims: ClaimRow;
   workers: WorkerRow;
   tokens: TokenRow;
+  budgets: BudgetRow;
+  accounts: AccountRow;
+  ledger: LedgerRow;
   events: EventRow;
 }
 
@@ -162,18 +213,20 @@ interface Table {
   /** Set by the insert, never changed. */
   fixed: readonly string[];
   mutable: readonly string[];
-  /** All others are text. */
   integers: ReadonlySet<string>;
+  /** Numbers with a fraction. All others are text. */
+  doubles: ReadonlySet<string>;
 }
 
 const words = (text: string): string[] => text.trim().split(/\s+/).filter(Boolean);
 
-function table(key: string, fixed: string, mutable: string, integers: string): Table {
+function table(key: string, fixed: string, mutable: string, integers: string, doubles = ''): Table {
   return {
     key: words(key),
     fixed: words(fixed),
     mutable: words(mutable),
     integers: new Set(words(integers)),
+    doubles: new Set(words(doubles)),
   };
 }
 
@@ -184,9 +237,9 @@ export const TABLES: Record<TableName, Table> = {
   jobs: table(
     'tenant id',
     'cluster owner submitting_principal kind name spec task_count created_at_ms',
-    `round cancel_requested_at_ms cancelled_by ended_at_ms version
+    `round cancel_requested_at_ms cancelled_by ended_at_ms spent_micros version
      end_state end_reason exit_code started_at_ms succeeded failed cancelled unschedulable`,
-    `task_count created_at_ms round cancel_requested_at_ms ended_at_ms version
+    `task_count created_at_ms round cancel_requested_at_ms ended_at_ms spent_micros version
      exit_code started_at_ms succeeded failed cancelled unschedulable`,
   ),
   submissions: table(
@@ -205,11 +258,11 @@ export const TABLES: Record<TableName, Table> = {
   ),
   attempts: table(
     'job task_index n',
-    'uid tenant round worker assigned_at_ms',
+    'uid tenant round worker assigned_at_ms price_micros',
     `state stop_cause cause exit_code signal message started_at_ms ended_at_ms
-     stdout_bytes stderr_bytes version`,
-    `task_index n round assigned_at_ms exit_code started_at_ms ended_at_ms
-     stdout_bytes stderr_bytes version`,
+     stdout_bytes stderr_bytes charges charged_micros charged_device_ms version`,
+    `task_index n round assigned_at_ms price_micros exit_code started_at_ms ended_at_ms
+     stdout_bytes stderr_bytes charges charged_micros charged_device_ms version`,
   ),
   claims: table(
     'owner',
@@ -220,7 +273,7 @@ export const TABLES: Record<TableName, Table> = {
   workers: table(
     'id',
     'machine joined_at_ms',
-    `name pool boot_id address network resources attributes agent_version state draining
+    `name pool boot_id address network resources attributes terms agent_version state draining
      token_hash join_token ended_at_ms version`,
     'joined_at_ms draining ended_at_ms version',
   ),
@@ -229,6 +282,28 @@ export const TABLES: Record<TableName, Table> = {
     `kind name tenant user_name scopes hash pool max_live_workers created_at_ms expires_at_ms`,
     'revoked_at_ms',
     'max_live_workers created_at_ms expires_at_ms revoked_at_ms',
+  ),
+  budgets: table(
+    'tenant user_name',
+    '',
+    `weight device_millis device_hours_per_day device_hours_per_month
+     micros_per_day micros_per_month mode at_limit version`,
+    'device_millis micros_per_day micros_per_month version',
+    'weight device_hours_per_day device_hours_per_month',
+  ),
+  accounts: table(
+    'tenant user_name',
+    '',
+    `cpu_use memory_use device_use as_of_ms day day_micros day_device_ms
+     month month_micros month_device_ms version`,
+    `as_of_ms day day_micros day_device_ms month month_micros month_device_ms version`,
+    'cpu_use memory_use device_use',
+  ),
+  ledger: table(
+    'until_ms attempt n account',
+    'tenant user_name pool micros device_ms',
+    '',
+    'until_ms n micros device_ms',
   ),
   events: table(
     'epoch seq',

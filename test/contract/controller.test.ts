@@ -48,7 +48,7 @@ async function inline(): Promise<CoordinatorUnderTest> {
         killMarginMs: 15_000,
         longPollMs: 2000,
       },
-      loops: { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000 },
+      loops: { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000, chargesMs: 1000 },
       pools: [freePool('default')],
     },
     onFatal(error) {

@@ -9,6 +9,7 @@ import { createGrpcServer, type GrpcServer } from '../../src/protocol/grpc/serve
 import * as agent from './agentArbitraries.ts';
 import * as any from './arbitraries.ts';
 import * as fleet from './fleetArbitraries.ts';
+import * as schedule from './scheduleArbitraries.ts';
 
 const RUNS = 40;
 type Method = keyof Coordinator;
@@ -43,6 +44,7 @@ const ARGUMENTS: Arguments = {
   waitJob: fc.tuple(who, text, fc.constant(0)),
   readLogs: fc.tuple(who, text, any.logQuery),
   queue: fc.tuple(who, page),
+  why: fc.tuple(who, text),
   cluster: fc.tuple(who),
   listWorkers: fc.tuple(who, page),
   setDraining: fc.tuple(who, text, fc.boolean()),
@@ -70,6 +72,7 @@ const RESULTS: Results = {
   waitJob: any.job,
   readLogs: any.logPage,
   queue: any.pageOf(any.queueEntry),
+  why: schedule.why,
   cluster: fleet.cluster,
   listWorkers: any.pageOf(fleet.worker),
   setDraining: fleet.worker,

@@ -53,7 +53,7 @@ export const TIMERS = {
   killMarginMs: 8000,
   longPollMs: 8000,
 };
-const LOOPS = { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000 };
+const LOOPS = { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000, chargesMs: 1000 };
 
 const noLogs: LogStore = {
   append: async () => [],

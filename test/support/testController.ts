@@ -87,7 +87,7 @@ export class TestController {
       settings: {
         clusterName: 'test',
         timers: TIMERS,
-        loops: { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000 },
+        loops: { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000, chargesMs: 1000 },
         pools: [freePool('default')],
       },
       onFatal,

@@ -142,8 +142,11 @@ async function migrate(client: pg.Client): Promise<void> {
 
 /** One statement per table and operation, whatever the number of rows: columns travel as arrays. */
 function statementsOf(name: TableName): Statements {
-  const { key, fixed, mutable, integers } = TABLES[name];
-  const typeOf = (column: string): string => (integers.has(column) ? 'int8' : 'text');
+  const { key, fixed, mutable, integers, doubles } = TABLES[name];
+  const typeOf = (column: string): string => {
+    if (integers.has(column)) return 'int8';
+    return doubles.has(column) ? 'float8' : 'text';
+  };
   const arrays = (columns: readonly string[]): string =>
     columns.map((column, at) => `$${at + 1}::${typeOf(column)}[]`).join(', ');
   const changed = [...mutable, ...key];
