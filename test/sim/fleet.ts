@@ -5,6 +5,7 @@ import { createPlanner } from '../../src/control/planner.ts';
 import { reportOf } from '../../src/control/simulate/report.ts';
 import { runSimulation } from '../../src/control/simulate/run.ts';
 import { USUAL_START_MS } from '../../src/control/simulate/workload.ts';
+import { DEFAULT_POLICY } from '../../src/core/schedule/plan.ts';
 import { seededRandom } from '../../src/lib/random.ts';
 import { printSimulation } from '../../src/cli/simulateOutput.ts';
 import { systemIo } from '../../src/cli/io.ts';
@@ -31,6 +32,7 @@ const outcome = await runSimulation({
   startMs: USUAL_START_MS,
   horizonMs: DAY_MS,
   planner: createPlanner(random),
+  halfLifeMs: DEFAULT_POLICY.halfLifeMs,
   random,
   tickMs,
   startDelayMs: 0,

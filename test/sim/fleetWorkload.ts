@@ -97,11 +97,11 @@ const KINDS: Kind[] = [
   { share: 0.15, spec: { resources: ask(16, 64) } },
   { share: 0.1, spec: { resources: ask(4, 16, device(1, [], 500)) } },
   { share: 0.2, spec: { resources: ask(8, 32, device(1, [])) } },
-  { share: 0.12, spec: { resources: ask(8, 32, device(1, ['L4'])) } },
+  { share: 0.134, spec: { resources: ask(8, 32, device(1, ['L4'])) } },
   { share: 0.1, spec: { resources: ask(32, 192, device(4, ['A100', 'H100'])) } },
   { share: 0.06, spec: { resources: ask(64, 512, device(8, ['A100'])) } },
-  { share: 0.015, spec: { resources: ask(64, 512, device(8, ['H100'])), shape: gang(4) } },
-  { share: 0.005, spec: { resources: ask(64, 512, device(8, ['H100'])), shape: gang(16) } },
+  { share: 0.005, spec: { resources: ask(64, 512, device(8, ['H100'])), shape: gang(4) } },
+  { share: 0.001, spec: { resources: ask(64, 512, device(8, ['H100'])), shape: gang(16) } },
 ];
 
 function gang(size: number) {
