@@ -8,7 +8,6 @@ import { bootId, machineId } from '../agent/devices/machine.ts';
 import { parseResources } from '../agent/devices/parse.ts';
 import { identityFile } from '../agent/identity.ts';
 import { createProcessRuntime } from '../agent/runtimes/process.ts';
-import { createSpool } from '../agent/spool.ts';
 import { spoolSource } from '../agent/outputs.ts';
 import { createExecHandler } from '../agent/tunnel/exec.ts';
 import { createTunnelDialer } from '../agent/tunnel/dialer.ts';
@@ -21,6 +20,7 @@ import type { Settings } from '../model/settings.ts';
 import { AGENT_VERSION, type JoinRequest } from '../protocol/agent.ts';
 import { tellFailure } from './failure.ts';
 import type { RoleArguments } from './roles.ts';
+import { startSpool } from './spool.ts';
 import { shutdownOnSignals, tellReady, type Shutdown } from './shutdown.ts';
 
 const clock = systemClock;
@@ -47,12 +47,10 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
       Promise.resolve().then(() => outputs.keepUntil(uid, () => spool.whenDrained(uid))),
   });
   const outputs = spoolSource(runtime);
-  const spool = createSpool({
-    source: outputs,
-    send: (body) => transport.sendLogs(identity.load()?.token ?? '', body),
-    clock,
-    log,
-    random,
+  const { level } = settings.logs;
+  const spool = startSpool(outputs, { url, dataDir, level }, (name, error) => {
+    log.error({ thread: name, err: error }, 'a part of the agent has failed: stopping');
+    process.exit(1);
   });
   shutdown.add(() => spool.close());
   const tunnels = createTunnelDialer({

@@ -15,6 +15,7 @@ import { logsCommand } from './logs.ts';
 import { nearest } from '../lib/nearest.ts';
 import { queueCommand } from './queue.ts';
 import { runCommand } from './run.ts';
+import { simulateCommand } from './simulate.ts';
 import { submitCommand } from './submit.ts';
 import { tokensCommand } from './tokens.ts';
 import { UsageError } from './args.ts';
@@ -43,6 +44,7 @@ const cliCommands: Command[] = [
   whyCommand,
   execCommand,
   workersCommand,
+  simulateCommand,
   tokensCommand,
   budgetCommand,
   usageCommand,

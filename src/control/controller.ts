@@ -1,5 +1,6 @@
 /** The controller: live state, one writer, loops and the Coordinator over them, wired by hand. */
 import type { PoolPolicy } from '../core/placement/admission.ts';
+import type { SchedulePolicy } from '../core/schedule/plan.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
@@ -11,6 +12,7 @@ import type { Snapshot } from '../state/live.ts';
 import { State } from '../state/state.ts';
 import type { History, Writer } from '../store/contract.ts';
 import { createAgents } from './agents.ts';
+import { createChargeStep } from './charges.ts';
 import { createCommitter } from './committer.ts';
 import { createDeadlineStep } from './deadlines.ts';
 import { createFleet } from './fleet.ts';
@@ -35,8 +37,9 @@ import { createWhy } from './why.ts';
 export interface ControllerSettings {
   clusterName: string;
   timers: Timers;
-  loops: { scheduleMs: number; leasesMs: number; deadlinesMs: number };
+  loops: { scheduleMs: number; leasesMs: number; deadlinesMs: number; chargesMs: number };
   pools: readonly PoolPolicy[];
+  schedule: SchedulePolicy;
 }
 
 export interface ControllerOptions {
@@ -68,7 +71,10 @@ const DEFAULT_TENANT = 'default';
 
 export function createController(options: ControllerOptions): Controller {
   const { clock, random, log, settings, history, logs } = options;
-  const state = new State(options.snapshot, settings.pools);
+  const state = new State(options.snapshot, {
+    pools: settings.pools,
+    halfLifeMs: settings.schedule.halfLifeMs,
+  });
   const sessions = new Sessions(clock);
   const tunnels = new Tunnels(clock, random);
   const reasons = new Map<string, string>();
@@ -108,6 +114,7 @@ export function createController(options: ControllerOptions): Controller {
   const leases = { ...core, settings: settings.timers, lastContact, lost };
   loop('leases', settings.loops.leasesMs, createLeaseStep(leases));
   loop('deadlines', settings.loops.deadlinesMs, createDeadlineStep(state, mutate, clock, reasons));
+  loop('charges', settings.loops.chargesMs, createChargeStep(state, mutate, clock, hintSchedule));
   scheduleLoop.hint();
   // Wakes noted during the rebuild are for calls that cannot be parked yet.
   state.wake.clear();

@@ -13,6 +13,7 @@ import type { State } from '../state/state.ts';
 import type { History } from '../store/contract.ts';
 import type { Committer } from './committer.ts';
 import { cutPage, decodeText } from './cursors.ts';
+import { resolveAfter } from './after.ts';
 import { createJobLists } from './jobLists.ts';
 import type { Mutate } from './mutate.ts';
 import { endedJobView, liveJobView } from './views.ts';
@@ -61,12 +62,18 @@ export function createJobs(options: JobsOptions): Jobs {
         hint: 'ask for less, or see what there is with: drover workers',
       });
     }
+    const { specs, idempotencyKey, bodyHash } = request;
+    const resolved = specs.some((spec) => spec.after.length > 0)
+      ? await resolveAfter(state, history.forTenant(who.tenant), who.tenant, specs)
+      : { specs, links: [] };
     const result = mutate({
       kind: 'submit',
       tenant: who.tenant,
       owner: who.user,
       submittingPrincipal: who.user,
-      ...request,
+      idempotencyKey,
+      bodyHash,
+      ...resolved,
     });
     if (result.kind !== 'submitted') {
       throw new DroverError(

@@ -1,5 +1,5 @@
 /** The planner: keeps its own copy of what it plans over, so that it can live on another thread. */
-import { planFirstFit, type Plan } from '../core/schedule/firstFit.ts';
+import { DEFAULT_POLICY, plan, type Plan, type SchedulePolicy } from '../core/schedule/plan.ts';
 import { PlannerView, type PlannerDeltas } from '../core/schedule/view.ts';
 import type { Random } from '../lib/random.ts';
 
@@ -11,12 +11,12 @@ export interface Planner {
 /** 96 bits: nobody guesses an attempt's uid. */
 const UID_RANDOM_BYTES = 12;
 
-export function createPlanner(random: Random): Planner {
+export function createPlanner(random: Random, policy: SchedulePolicy = DEFAULT_POLICY): Planner {
   const view = new PlannerView();
   return {
     async plan(deltas, nowMs) {
       view.update(deltas);
-      return planFirstFit(view, nowMs, () => random.hex(UID_RANDOM_BYTES));
+      return plan(view, nowMs, () => random.hex(UID_RANDOM_BYTES), policy);
     },
   };
 }

@@ -77,6 +77,14 @@ const loops = section({
   scheduleMs: period.default(SECOND),
   leasesMs: period.default(SECOND),
   deadlinesMs: period.default(SECOND),
+  chargesMs: period.default(10 * SECOND),
+});
+
+const schedule = section({
+  halfLifeMs: duration.default(7 * 24 * 60 * MINUTE),
+  ageingMs: duration.default(24 * 60 * MINUTE),
+  backfill: z.boolean().default(true),
+  preemption: z.boolean().default(true),
 });
 
 const logs = section({
@@ -117,6 +125,7 @@ const sections = z.strictObject({
   cluster,
   leases,
   loops,
+  schedule,
   logs,
   agent,
   fleet,

@@ -6,7 +6,7 @@ import { openPostgres, openPostgresReader } from './dialects/postgres.ts';
 import { openSqlite, openSqliteReader } from './dialects/sqlite.ts';
 import { createHistory } from './history.ts';
 import { readSnapshot } from './rebuild.ts';
-import type { ControllerRow, Database } from './tables.ts';
+import type { ControllerRow, Database } from './database.ts';
 
 export type StoreSettings =
   | { kind: 'sqlite'; file: string; cacheBytes: number; checkpointPages: number }

@@ -4,8 +4,8 @@ import type { ClusterId, JobId } from '../model/ids.ts';
 import type { Snapshot } from '../state/live.ts';
 import { IDEMPOTENCY_MS } from '../state/submit.ts';
 import { decodeAttempt, decodeClaim, decodeJob, decodeTask } from './decode.ts';
-import { decodeToken, decodeWorker } from './decode.ts';
-import type { ControllerRow, Database } from './tables.ts';
+import { decodeAccount, decodeBudget, decodeToken, decodeWorker } from './decode.ts';
+import type { ControllerRow, Database } from './database.ts';
 
 export async function readSnapshot(
   db: Kysely<Database>,
@@ -28,6 +28,8 @@ export async function readSnapshot(
     .where('ended_at_ms', 'is', null)
     .execute();
   const tokens = await db.selectFrom('tokens').selectAll().execute();
+  const budgets = await db.selectFrom('budgets').selectAll().execute();
+  const accounts = await db.selectFrom('accounts').selectAll().execute();
   return {
     clusterId: controller.cluster_id as ClusterId,
     epoch: controller.epoch,
@@ -38,6 +40,8 @@ export async function readSnapshot(
     claims: claims.map(decodeClaim),
     workers: workers.map(decodeWorker),
     tokens: tokens.map(decodeToken),
+    budgets: budgets.map(decodeBudget),
+    accounts: accounts.map(decodeAccount),
     idempotency: await readKeys(db, nowMs),
   };
 }

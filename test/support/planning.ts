@@ -74,6 +74,7 @@ export function waiting(
     round: 0,
     attempts: 0,
     notBeforeMs: 0,
+    sinceMs: 0,
     ...more,
   };
 }

@@ -1,4 +1,5 @@
 /** The real controller in this thread, on a real SQLite file and a clock of the test's own. */
+import { DEFAULT_POLICY } from '../../src/core/schedule/plan.ts';
 import { freePool } from '../../src/core/placement/admission.ts';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -87,8 +88,9 @@ export class TestController {
       settings: {
         clusterName: 'test',
         timers: TIMERS,
-        loops: { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000 },
+        loops: { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000, chargesMs: 1000 },
         pools: [freePool('default')],
+        schedule: DEFAULT_POLICY,
       },
       onFatal,
     });

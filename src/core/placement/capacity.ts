@@ -28,6 +28,8 @@ export class Capacity {
   /** Thousandths free of each device, by position in `resources.devices`. */
   readonly deviceFree: number[];
   readonly portsTaken = new Set<number>();
+  /** A nominated claim may lie on a port that its victim still has: how many more hold it. */
+  readonly #portsAgain = new Map<number, number>();
   #nextPort: number;
 
   constructor(resources: WorkerResources) {
@@ -63,12 +65,18 @@ export class Capacity {
 
   take(claim: Claim): void {
     this.#change(claim, 1);
-    for (const port of claim.ports) this.portsTaken.add(port);
+    for (const port of claim.ports) {
+      if (this.portsTaken.has(port)) this.#holdAgain(port, 1);
+      else this.portsTaken.add(port);
+    }
   }
 
   give(claim: Claim): void {
     this.#change(claim, -1);
-    for (const port of claim.ports) this.portsTaken.delete(port);
+    for (const port of claim.ports) {
+      if (this.#portsAgain.has(port)) this.#holdAgain(port, -1);
+      else this.portsTaken.delete(port);
+    }
   }
 
   devicesFree(): number {
@@ -85,6 +93,12 @@ export class Capacity {
       const free = this.deviceFree[position];
       if (free !== undefined) this.deviceFree[position] = free - sign * claim.share;
     }
+  }
+
+  #holdAgain(port: number, change: 1 | -1): void {
+    const more = (this.#portsAgain.get(port) ?? 0) + change;
+    if (more > 0) this.#portsAgain.set(port, more);
+    else this.#portsAgain.delete(port);
   }
 
   #position(index: number): number {
@@ -136,7 +150,7 @@ export function claimOf(
   owner: AttemptUid,
   worker: WorkerId,
   request: ResourceRequest,
-  fit: Fit & { fits: true },
+  fit: { devices: number[]; ports: number[] },
 ): Claim {
   return {
     owner,

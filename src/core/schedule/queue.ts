@@ -1,25 +1,41 @@
 /**
  * The pending tasks of one class in the order they are placed: oldest job first, then by index; a
- * gang is one entry that is ready when all its members wait in the same round. Removal is lazy.
+ * gang is one entry that is ready when all its members wait in the same round. A job may be set
+ * aside while others of the class go on. Removal is lazy.
  */
-import type { JobId } from '../../model/ids.ts';
+import type { JobId, TaskId } from '../../model/ids.ts';
 import { LONGEST_DELAY_MS } from '../retry.ts';
+import { Heap } from './heap.ts';
 import type { PendingTask } from './view.ts';
 
 interface Entry {
-  job: JobId;
   index: number;
   members: PendingTask[];
   removed: boolean;
 }
 
+/** What waits of one job. */
+interface Line {
+  job: JobId;
+  entries: Heap<Entry>;
+  aside: boolean;
+  /** Stands in the order of jobs. */
+  listed: boolean;
+}
+
 export class PendingQueue {
   readonly #gangSize: number;
-  #heap: Entry[] = [];
+  /** Job ids sort in the order they were minted. */
+  readonly #order = new Heap<Line>((a, b) => a.job < b.job);
+  readonly #lines = new Map<JobId, Line>();
   readonly #entries = new Map<string, Entry>();
   readonly #gangs = new Map<JobId, Map<number, PendingTask>>();
-  /** Tasks that wait for a time (a retry's back-off), by that time. */
-  readonly #later = new Map<string, PendingTask>();
+  /** Tasks that wait for a time (a retry's back-off). */
+  readonly #later = new Map<TaskId, PendingTask>();
+  #alarms = new Heap<PendingTask>(earlier);
+  /** Came since `mature` was last called. */
+  #fresh: PendingTask[] = [];
+  #maturedAtMs = Number.NEGATIVE_INFINITY;
   #size = 0;
 
   constructor(gangSize: number) {
@@ -31,10 +47,19 @@ export class PendingQueue {
     return this.#size;
   }
 
+  /** Whether some wait for a time, so that `mature` must be called. */
+  get sleeping(): boolean {
+    return this.#later.size > 0;
+  }
+
   add(task: PendingTask): void {
     this.#size++;
-    if (task.notBeforeMs > 0) this.#later.set(task.task, task);
-    else this.#ready(task);
+    if (task.notBeforeMs <= 0) {
+      this.#ready(task);
+      return;
+    }
+    this.#later.set(task.task, task);
+    this.#fresh.push(task);
   }
 
   remove(task: PendingTask): void {
@@ -53,39 +78,81 @@ export class PendingQueue {
 
   /** Moves tasks whose time has come into the order. Returns the earliest time still ahead. */
   mature(nowMs: number): number | null {
-    let next: number | null = null;
-    for (const task of this.#later.values()) {
-      // Further ahead than any delay: the wall clock has gone back since it was set.
-      if (task.notBeforeMs <= nowMs || task.notBeforeMs > nowMs + LONGEST_DELAY_MS) {
-        this.#later.delete(task.task);
-        this.#ready(task);
-      } else if (next === null || task.notBeforeMs < next) next = task.notBeforeMs;
+    // A clock that went back may have left any of them further ahead than it should be.
+    if (nowMs < this.#maturedAtMs) {
+      this.#alarms = new Heap<PendingTask>(earlier);
+      this.#fresh = [...this.#later.values()];
     }
-    return next;
+    this.#maturedAtMs = nowMs;
+    for (const task of this.#fresh) {
+      if (this.#later.get(task.task) !== task) continue;
+      if (isDue(task, nowMs)) this.#wake(task);
+      else this.#alarms.push(task);
+    }
+    this.#fresh = [];
+    for (let task = this.#alarms.top(); task; task = this.#alarms.top()) {
+      const waits = this.#later.get(task.task) === task;
+      if (waits && !isDue(task, nowMs)) return task.notBeforeMs;
+      this.#alarms.pop();
+      if (waits) this.#wake(task);
+    }
+    return null;
   }
 
   /** The first entry's members, without removing it. */
   peek(): PendingTask[] | null {
-    for (;;) {
-      const top = this.#heap[0];
-      if (!top) return null;
-      if (!top.removed) return top.members;
-      this.#popTop();
+    for (let line = this.#order.top(); line; line = this.#order.top()) {
+      const entry = line.aside ? null : firstOf(line);
+      if (entry) return entry.members;
+      this.#order.pop();
+      line.listed = false;
+      if (!line.aside) this.#lines.delete(line.job);
     }
+    return null;
   }
 
   /** Takes the first entry out of the order; it comes back only by add. */
   skip(): void {
-    const top = this.#heap[0];
-    if (!top) return;
-    top.removed = true;
-    this.#entries.delete(this.#gangSize > 1 ? top.job : (top.members[0]?.task ?? ''));
-    this.#popTop();
+    const members = this.peek();
+    const line = this.#order.top();
+    if (!members || !line) return;
+    line.entries.pop();
+    this.#entries.delete(this.#gangSize > 1 ? line.job : (members[0]?.task ?? ''));
+  }
+
+  /** Passes over the tasks of a job until `callBack`. */
+  setAside(job: JobId): void {
+    const line = this.#lines.get(job);
+    if (line) line.aside = true;
+  }
+
+  /** True when the job was set aside. */
+  callBack(job: JobId): boolean {
+    const line = this.#lines.get(job);
+    if (!line?.aside) return false;
+    line.aside = false;
+    this.#list(line);
+    return true;
+  }
+
+  /** Jobs with an entry in the order, first to last, those set aside too. */
+  jobs(): { job: JobId; entries: number; aside: boolean }[] {
+    const lines = [...this.#lines.values()].map(({ job, entries, aside }) => ({
+      job,
+      entries: entries.items().filter(({ removed }) => !removed).length,
+      aside,
+    }));
+    return lines.filter(({ entries }) => entries > 0).toSorted((a, b) => (a.job < b.job ? -1 : 1));
+  }
+
+  #wake(task: PendingTask): void {
+    this.#later.delete(task.task);
+    this.#ready(task);
   }
 
   #ready(task: PendingTask): void {
     if (this.#gangSize === 1) {
-      this.#push({ job: task.job, index: task.index, members: [task], removed: false }, task.task);
+      this.#push(task.job, { index: task.index, members: [task], removed: false }, task.task);
       return;
     }
     const gang = this.#gangs.get(task.job) ?? new Map<number, PendingTask>();
@@ -94,44 +161,47 @@ export class PendingQueue {
     const members = [...gang.values()].filter((member) => member.round === task.round);
     if (members.length < this.#gangSize) return;
     members.sort((a, b) => a.index - b.index);
-    this.#push({ job: task.job, index: 0, members, removed: false }, task.job);
+    this.#push(task.job, { index: 0, members, removed: false }, task.job);
   }
 
-  #push(entry: Entry, key: string): void {
+  #push(job: JobId, entry: Entry, key: string): void {
     const old = this.#entries.get(key);
     if (old) old.removed = true;
     this.#entries.set(key, entry);
-    const heap = this.#heap;
-    let at = heap.push(entry) - 1;
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
-      if (!before(entry, heap[parent])) break;
-      heap[at] = heap[parent] as Entry;
-      at = parent;
+    let line = this.#lines.get(job);
+    if (!line) {
+      const entries = new Heap<Entry>(byIndex);
+      line = { job, entries, aside: false, listed: false };
+      this.#lines.set(job, line);
     }
-    heap[at] = entry;
+    line.entries.push(entry);
+    this.#list(line);
   }
 
-  #popTop(): void {
-    const heap = this.#heap;
-    const last = heap.pop();
-    if (!last || heap.length === 0) return;
-    let at = 0;
-    for (;;) {
-      let child = at * 2 + 1;
-      if (child >= heap.length) break;
-      if (child + 1 < heap.length && before(heap[child + 1], heap[child])) child++;
-      if (!before(heap[child], last)) break;
-      heap[at] = heap[child] as Entry;
-      at = child;
-    }
-    heap[at] = last;
+  #list(line: Line): void {
+    if (line.listed) return;
+    line.listed = true;
+    this.#order.push(line);
   }
 }
 
-/** Job ids sort in the order they were minted. */
-function before(a: Entry | undefined, b: Entry | undefined): boolean {
-  if (!a || !b) return a !== undefined;
-  if (a.job !== b.job) return a.job < b.job;
+function byIndex(a: Entry, b: Entry): boolean {
   return a.index < b.index;
+}
+
+function firstOf({ entries }: Line): Entry | null {
+  for (let entry = entries.top(); entry; entry = entries.top()) {
+    if (!entry.removed) return entry;
+    entries.pop();
+  }
+  return null;
+}
+
+function isDue(task: PendingTask, nowMs: number): boolean {
+  // Further ahead than any delay: the wall clock has gone back since it was set.
+  return task.notBeforeMs <= nowMs || task.notBeforeMs > nowMs + LONGEST_DELAY_MS;
+}
+
+function earlier(a: PendingTask, b: PendingTask): boolean {
+  return a.notBeforeMs < b.notBeforeMs;
 }

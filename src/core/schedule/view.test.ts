@@ -7,6 +7,9 @@ import type { AttemptUid, TaskId, WorkerId } from '../../model/ids.ts';
 import type { PlannerWorker } from '../placement/request.ts';
 import { PlannerView, type PendingTask, type PlannerDeltas } from './view.ts';
 
+/** Of the claims here. */
+const OWN = wanting(1, { key: '' });
+
 const claim = (owner: string, on: string, cpuMillis: number): Claim => ({
   owner: owner as AttemptUid,
   worker: on as WorkerId,
@@ -34,7 +37,7 @@ function picture(view: PlannerView) {
     queues,
     pending: view.pendingCount(),
     claims: [...view.claims.keys()].toSorted(),
-    workers: [...view.workers.values()].map(({ info, capacity }) => ({
+    workers: [...view.fleet.workers()].map(({ info, capacity }) => ({
       info,
       cpuFree: capacity.cpuFree,
       memoryFree: capacity.memoryFree,
@@ -50,9 +53,14 @@ function byKey(a: [string, unknown], b: [string, unknown]): number {
 describe('the copy', () => {
   test('books a claim once, however often it hears of it', () => {
     const view = new PlannerView();
-    view.update({ ...NOTHING, workers: [worker('w1')], claims: [held(claim('a', 'w1', 1000))] });
+    view.update({
+      ...NOTHING,
+      requests: [OWN],
+      workers: [worker('w1')],
+      claims: [held(claim('a', 'w1', 1000))],
+    });
     view.update({ ...NOTHING, claims: [held({ ...claim('a', 'w1', 1000), state: 'RELEASING' })] });
-    view.hold(claim('a', 'w1', 1000));
+    view.book(held(claim('a', 'w1', 1000)));
     expect(picture(view).workers[0]?.cpuFree).toBe(3000);
     view.update({ ...NOTHING, claimsGone: ['a' as AttemptUid, 'a' as AttemptUid] });
     expect(picture(view).workers[0]?.cpuFree).toBe(4000);
@@ -61,14 +69,24 @@ describe('the copy', () => {
   test('a worker that comes back with other resources keeps what is held on it', () => {
     const view = new PlannerView();
     const small = { ...worker('w1').resources, cpuMillis: 1500 };
-    view.update({ ...NOTHING, workers: [worker('w1')], claims: [held(claim('a', 'w1', 1000))] });
+    view.update({
+      ...NOTHING,
+      requests: [OWN],
+      workers: [worker('w1')],
+      claims: [held(claim('a', 'w1', 1000))],
+    });
     view.update({ ...NOTHING, workers: [worker('w1', { resources: small })] });
     expect(picture(view).workers[0]?.cpuFree).toBe(500);
   });
 
   test('a claim may be heard of after its worker has gone', () => {
     const view = new PlannerView();
-    view.update({ ...NOTHING, workers: [worker('w1')], claims: [held(claim('a', 'w1', 1000))] });
+    view.update({
+      ...NOTHING,
+      requests: [OWN],
+      workers: [worker('w1')],
+      claims: [held(claim('a', 'w1', 1000))],
+    });
     view.update({ ...NOTHING, workersGone: ['w1' as WorkerId] });
     view.update({ ...NOTHING, claimsGone: ['a' as AttemptUid] });
     expect(picture(view)).toMatchObject({ claims: [], workers: [] });
@@ -81,7 +99,7 @@ describe('the copy', () => {
   });
 });
 
-const requests = [wanting(1000), wanting(2000), wanting(1000, { gangSize: 2 })];
+const requests = [OWN, wanting(1000), wanting(2000), wanting(1000, { gangSize: 2 })];
 const step = fc.record({
   what: fc.constantFrom('wait', 'leave', 'join', 'part', 'hold', 'free'),
   a: fc.nat(5),
@@ -101,7 +119,7 @@ test('after any deltas it equals a copy made from scratch', () => {
         const touched = { workers: new Set<string>(), claims: new Set<string>() };
         const tasks = new Set<string>();
         for (const { what, a, b, open } of batch) {
-          const request = requests[a % 3]!;
+          const request = requests[1 + (a % 3)]!;
           const task = waiting(request, `j${a}`, b % request.gangSize, { version: b });
           if (what === 'wait') pending.set(task.task, task);
           if (what === 'leave') pending.delete(task.task);
@@ -128,7 +146,7 @@ test('after any deltas it equals a copy made from scratch', () => {
       scratch.update({
         ...NOTHING,
         requests,
-        workers: [...fed.workers.keys()].map((id) => workers.get(id)!),
+        workers: [...fed.fleet.workers()].map(({ info }) => info),
         claims: [...claims.values()].map((each) => held(each)),
         pending: [...pending.values()],
       });

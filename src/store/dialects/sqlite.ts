@@ -6,14 +6,8 @@ import { DroverError } from '../../lib/errors.ts';
 import { DeposedError, type Store, type Value, type WriteBatch } from '../contract.ts';
 import { loadMigrations, pendingMigrations } from '../migrations.ts';
 import { readSnapshot } from '../rebuild.ts';
-import {
-  rowWidth,
-  TABLES,
-  TABLE_NAMES,
-  type ControllerRow,
-  type Database,
-  type TableName,
-} from '../tables.ts';
+import { rowWidth, TABLES, TABLE_NAMES, type TableName } from '../tables.ts';
+import type { ControllerRow, Database } from '../database.ts';
 import { nodeSqliteDialect } from './nodeSqlite.ts';
 
 /** Older ones have bugs that a WAL under load can meet. */

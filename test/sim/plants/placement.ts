@@ -37,14 +37,16 @@ export const PLACEMENT_PLANTS: Plant[] = [
     shownBy: ['I8'],
     patches: [
       {
-        file: 'src/core/schedule/firstFit.ts',
-        find: 'return held.length === members.length ?',
-        replace: 'return held.length > 0 ?',
+        file: 'src/core/schedule/plan.ts',
+        find: 'if (size > 1) return fleet.placeGang(request, size);',
+        replace:
+          'for (let some = size; size > 1 && some > 0; some--) {' +
+          'const spots = fleet.placeGang(request, some); if (spots) return spots; }',
       },
       {
-        file: 'src/core/schedule/firstFit.ts',
-        find: 'tasks: members.map((task, at) => ({',
-        replace: 'tasks: members.slice(0, claims.length).map((task, at) => ({',
+        file: 'src/core/schedule/plan.ts',
+        find: 'const tasks = members.map((task, at) => {',
+        replace: 'const tasks = members.slice(0, spots.length).map((task, at) => {',
       },
     ],
   },
