@@ -104,6 +104,10 @@ const agent = section({
   network: z.string().max(255).default(''),
   dataDir: text.default(''),
   attributes: z.record(z.string().min(1).max(63), z.string().max(256)).default({}),
+  accepts: section({
+    tenants: z.array(z.string().min(1).max(100)).max(1000).default([]),
+    interruptibleOnly: z.boolean().default(false),
+  }),
 });
 
 const fleet = section({

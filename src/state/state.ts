@@ -88,7 +88,7 @@ export class State {
       if (claim) setAside(this, attempt.job, claim, attempt.priceMicros, 1);
     }
     for (const claim of snapshot.claims) adoptNomination(this, claim);
-    for (const live of this.jobs.values()) waitForOthers(this, live);
+    for (const live of this.jobs.values()) waitForOthers(this, live, 0);
     for (const account of this.accounts.all()) this.deltas.accounts.add(account);
     for (const token of snapshot.tokens) this.#adoptToken(token);
     for (const { tenant, key, entry } of snapshot.idempotency) {
