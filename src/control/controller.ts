@@ -30,6 +30,8 @@ import { hashSecret } from './secrets.ts';
 import { Sessions } from './sessions.ts';
 import { createTunnelCalls, Tunnels } from './tunnels.ts';
 import { readiness } from './readiness.ts';
+import { createPlan } from './plan.ts';
+import { unwiredAccounts } from './unwired.ts';
 import { createWhy } from './why.ts';
 
 export interface ControllerSettings {
@@ -133,6 +135,8 @@ export function createController(options: ControllerOptions): Controller {
     ...jobs,
     ...logAccess,
     ...createWhy({ state, clock, reasons, getJob: jobs.getJob }),
+    ...createPlan({ state, committer, clock, pools: settings.pools }),
+    ...unwiredAccounts(),
     ...createTunnelCalls({ state, jobs, tunnels, sessions }),
     join: (token, request) => agents.join(token, request),
     sync: (token, request) => agents.sync(token, request),
