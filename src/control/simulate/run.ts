@@ -329,6 +329,7 @@ function snapshot(startMs: number) {
     tokens: [],
     budgets: [],
     accounts: [],
+    usageDays: [],
     idempotency: [],
   };
 }
