@@ -1,4 +1,5 @@
-/** Resolves what a submission waits for: ids of live and ended jobs, names within the submission. */
+/** What a submission waits for: ids of live and ended jobs, names within the submission. */
+import { jobState } from '../core/lifecycle/job.ts';
 import { AFTER_MEANINGS, findCycle } from '../core/lifecycle/after.ts';
 import { DroverError } from '../lib/errors.ts';
 import type { JobId } from '../model/ids.ts';
@@ -55,17 +56,22 @@ async function mayStillCome(
   { job, when }: After,
 ): Promise<boolean> {
   const live = state.jobs.get(job);
-  if (live?.job.tenant === tenant && live.job.endedAtMs === null) return true;
+  if (live?.job.tenant === tenant) {
+    if (live.job.endedAtMs === null) return true;
+    return hasEnded(job, when, jobState(live.counts));
+  }
   const row = await history.job(job);
   if (!row) {
     throw new DroverError('NOT_FOUND', `there is no job ${job} to wait for`, {
       hint: 'see your jobs with: drover jobs',
     });
   }
-  // It may have ended while we read; what is live now decides in the mutation.
-  if (row.end_state === null) return state.jobs.has(job as JobId);
-  if (AFTER_MEANINGS[when](row.end_state as JobState)) return false;
-  throw invalid(`job ${job} has ended ${row.end_state}, so "after: ${when}" can never hold`);
+  return hasEnded(job, when, row.end_state as JobState);
+}
+
+function hasEnded(job: JobId, when: After['when'], how: JobState): false {
+  if (AFTER_MEANINGS[when](how)) return false;
+  throw invalid(`job ${job} has ended ${how}, so "after: ${when}" can never hold`);
 }
 
 function invalid(detail: string): DroverError {

@@ -1,5 +1,6 @@
 /** The controller: live state, one writer, loops and the Coordinator over them, wired by hand. */
 import type { PoolPolicy } from '../core/placement/admission.ts';
+import type { SchedulePolicy } from '../core/schedule/plan.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
@@ -29,6 +30,8 @@ import { hashSecret } from './secrets.ts';
 import { Sessions } from './sessions.ts';
 import { createTunnelCalls, Tunnels } from './tunnels.ts';
 import { readiness } from './readiness.ts';
+import { createPlan } from './plan.ts';
+import { unwiredAccounts } from './unwired.ts';
 import { createWhy } from './why.ts';
 
 export interface ControllerSettings {
@@ -36,6 +39,7 @@ export interface ControllerSettings {
   timers: Timers;
   loops: { scheduleMs: number; leasesMs: number; deadlinesMs: number; chargesMs: number };
   pools: readonly PoolPolicy[];
+  schedule: SchedulePolicy;
 }
 
 export interface ControllerOptions {
@@ -67,7 +71,10 @@ const DEFAULT_TENANT = 'default';
 
 export function createController(options: ControllerOptions): Controller {
   const { clock, random, log, settings, history, logs } = options;
-  const state = new State(options.snapshot, settings);
+  const state = new State(options.snapshot, {
+    pools: settings.pools,
+    halfLifeMs: settings.schedule.halfLifeMs,
+  });
   const sessions = new Sessions(clock);
   const tunnels = new Tunnels(clock, random);
   const reasons = new Map<string, string>();
@@ -128,6 +135,8 @@ export function createController(options: ControllerOptions): Controller {
     ...jobs,
     ...logAccess,
     ...createWhy({ state, clock, reasons, getJob: jobs.getJob }),
+    ...createPlan({ state, committer, clock, pools: settings.pools }),
+    ...unwiredAccounts(),
     ...createTunnelCalls({ state, jobs, tunnels, sessions }),
     join: (token, request) => agents.join(token, request),
     sync: (token, request) => agents.sync(token, request),

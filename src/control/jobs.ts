@@ -55,7 +55,7 @@ export function createJobs(options: JobsOptions): Jobs {
   const waiters = new Map<JobId, Set<() => void>>();
 
   async function submit(who: Principal, request: SubmitRequest): Promise<SubmitReply> {
-    for (const spec of request.specs) {
+    for (const spec of new Set(request.specs)) {
       const reason = neverFits(spec, options.pools, state.pools);
       if (reason === null) continue;
       throw new DroverError('NEVER_FITS', reason, {

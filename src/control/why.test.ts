@@ -38,7 +38,7 @@ test('who is ahead, and by which rule; other tenants are neither shown nor count
   const { mutate } = it.controller;
   const [last] = await it.submit(large);
   const live = it.controller.state.jobs.get(last as JobId)!;
-  const request = { specs: [live.job.spec], idempotencyKey: null, bodyHash: null };
+  const request = { specs: [live.job.spec], links: [], idempotencyKey: null, bodyHash: null };
   mutate({ kind: 'submit', tenant: 'other', owner: 'x', submittingPrincipal: 'x', ...request });
   const explained = await why(last);
   expect(explained).toMatchObject({ position: 3, ahead: 2 });

@@ -80,6 +80,13 @@ const loops = section({
   chargesMs: period.default(10 * SECOND),
 });
 
+const schedule = section({
+  halfLifeMs: duration.default(7 * 24 * 60 * MINUTE),
+  ageingMs: duration.default(24 * 60 * MINUTE),
+  backfill: z.boolean().default(true),
+  preemption: z.boolean().default(true),
+});
+
 const logs = section({
   level: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   maxJobBytes: bytes.default(GIB),
@@ -97,6 +104,10 @@ const agent = section({
   network: z.string().max(255).default(''),
   dataDir: text.default(''),
   attributes: z.record(z.string().min(1).max(63), z.string().max(256)).default({}),
+  accepts: section({
+    tenants: z.array(z.string().min(1).max(100)).max(1000).default([]),
+    interruptibleOnly: z.boolean().default(false),
+  }),
 });
 
 const fleet = section({
@@ -118,6 +129,7 @@ const sections = z.strictObject({
   cluster,
   leases,
   loops,
+  schedule,
   logs,
   agent,
   fleet,

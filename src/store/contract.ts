@@ -3,7 +3,8 @@
  * test.
  */
 import type { Snapshot } from '../state/live.ts';
-import type { AttemptRow, ControllerRow, EventRow, JobRow, TableName, TaskRow } from './tables.ts';
+import type { TableName } from './tables.ts';
+import type { AttemptRow, ControllerRow, EventRow, JobRow, TaskRow } from './database.ts';
 
 export type Value = string | number | null;
 

@@ -9,8 +9,8 @@ import { unpackSpec } from '../model/spec.ts';
 import type { Task } from '../model/task.ts';
 import type { Token } from '../model/token.ts';
 import type { Worker } from '../model/worker.ts';
-import type { AttemptRow, ClaimRow, JobRow, TaskRow, TokenRow, WorkerRow } from './tables.ts';
-import type { AccountRow, BudgetRow } from './tables.ts';
+import type { AttemptRow, ClaimRow, JobRow, TaskRow, TokenRow, WorkerRow } from './database.ts';
+import type { AccountRow, BudgetRow } from './database.ts';
 
 export function decodeJob(row: JobRow): Job {
   return {

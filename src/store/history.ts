@@ -2,7 +2,7 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
 import type { History, JobFilter, SystemHistory, TenantHistory } from './contract.ts';
-import type { Database } from './tables.ts';
+import type { Database } from './database.ts';
 
 export function createHistory(db: Kysely<Database>, close: () => Promise<void>): History {
   return {

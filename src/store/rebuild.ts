@@ -5,7 +5,7 @@ import type { Snapshot } from '../state/live.ts';
 import { IDEMPOTENCY_MS } from '../state/submit.ts';
 import { decodeAttempt, decodeClaim, decodeJob, decodeTask } from './decode.ts';
 import { decodeAccount, decodeBudget, decodeToken, decodeWorker } from './decode.ts';
-import type { ControllerRow, Database } from './tables.ts';
+import type { ControllerRow, Database } from './database.ts';
 
 export async function readSnapshot(
   db: Kysely<Database>,

@@ -8,15 +8,8 @@ import { DroverError } from '../../lib/errors.ts';
 import { DeposedError, type Store, type Value, type WriteBatch } from '../contract.ts';
 import { loadMigrations, pendingMigrations } from '../migrations.ts';
 import { readSnapshot } from '../rebuild.ts';
-import {
-  rowWidth,
-  TABLES,
-  TABLE_NAMES,
-  type ControllerRow,
-  type RowOperation,
-  type Database,
-  type TableName,
-} from '../tables.ts';
+import { rowWidth, TABLES, TABLE_NAMES, type RowOperation, type TableName } from '../tables.ts';
+import type { ControllerRow, Database } from '../database.ts';
 
 /** Any constant will do, as long as every Drover uses the same: "drover" in hex. */
 const LOCK_KEY = 0x64726f766572n;

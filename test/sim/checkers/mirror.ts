@@ -1,16 +1,15 @@
 /** Everything durable, rebuilt from batches as they are committed: what checkers look at. */
 import type { Value, WriteBatch } from '../../../src/store/contract.ts';
-import {
-  TABLES,
-  type AttemptRow,
-  type ClaimRow,
-  type EventRow,
-  type JobRow,
-  type SubmissionRow,
-  type TableName,
-  type TaskRow,
-  type WorkerRow,
-} from '../../../src/store/tables.ts';
+import { TABLES, type TableName } from '../../../src/store/tables.ts';
+import type {
+  AttemptRow,
+  ClaimRow,
+  EventRow,
+  JobRow,
+  SubmissionRow,
+  TaskRow,
+  WorkerRow,
+} from '../../../src/store/database.ts';
 
 export interface Change<Row> {
   before: Row | undefined;
