@@ -35,6 +35,7 @@ describe('readiness', () => {
       ['schedule', true],
       ['leases', true],
       ['deadlines', true],
+      ['charges', true],
     ]);
     for (const { lastFinishedAtMs } of loops) expect(lastFinishedAtMs).toBeGreaterThan(0);
   });

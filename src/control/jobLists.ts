@@ -82,7 +82,8 @@ async function endedTaskViews(
   return rows.map((row) => taskView(decodeTask(row), null));
 }
 
-function inOrder(a: LiveJob, b: LiveJob): number {
+/** Bands first, then age: job ids sort in the order they were minted. */
+export function inOrder(a: LiveJob, b: LiveJob): number {
   const bands = PRIORITIES.indexOf(a.job.spec.priority) - PRIORITIES.indexOf(b.job.spec.priority);
   if (bands !== 0) return bands;
   return a.job.id < b.job.id ? -1 : 1;

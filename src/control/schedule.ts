@@ -19,7 +19,7 @@ export function createScheduleStep(options: ScheduleOptions): () => Promise<void
   const { state, planner, mutate, clock, reasons } = options;
   let wakeAt: Timer | null = null;
   return async () => {
-    const plan = await planner.plan(state.deltas.take(state), clock.now());
+    const plan = await planner.plan(state.deltas.take(state, clock.now()), clock.now());
     for (const classKey of plan.cleared) reasons.delete(classKey);
     for (const { classKey, why } of plan.waiting) reasons.set(classKey, why.sentence);
     let placed = 0;

@@ -1,4 +1,5 @@
 /** The controller as a process that can die at any await, on a real SQLite file that stays. */
+import { DEFAULT_POLICY } from '../../src/core/schedule/plan.ts';
 import { freePool } from '../../src/core/placement/admission.ts';
 import { createController, type Controller } from '../../src/control/controller.ts';
 import type { LogStore } from '../../src/control/logs.ts';
@@ -53,7 +54,7 @@ export const TIMERS = {
   killMarginMs: 8000,
   longPollMs: 8000,
 };
-const LOOPS = { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000 };
+const LOOPS = { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000, chargesMs: 1000 };
 
 const noLogs: LogStore = {
   append: async () => [],
@@ -114,6 +115,7 @@ export class ControllerProcess {
         timers: TIMERS,
         loops: LOOPS,
         pools: [freePool('default')],
+        schedule: DEFAULT_POLICY,
       },
       onFatal: (error) => this.crash((error as Error).message),
     });

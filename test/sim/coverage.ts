@@ -2,7 +2,7 @@
  * "Sometimes": states that a good run must have reached, counted. A run that misses one is too
  * tame.
  */
-import type { AttemptRow } from '../../src/store/tables.ts';
+import type { AttemptRow } from '../../src/store/database.ts';
 import type { Change, Commit, Mirror } from './checkers/mirror.ts';
 
 export const SOMETIMES = [

@@ -1,4 +1,5 @@
 /** The planner's own copy of what it plans over, kept equal to the state by deltas. */
+import type { Usage } from '../../model/account.ts';
 import type { Claim } from '../../model/claim.ts';
 import type { AttemptUid, JobId, TaskId, WorkerId } from '../../model/ids.ts';
 import { Fleet } from '../placement/fleet.ts';
@@ -51,14 +52,6 @@ export interface PlannerAccount {
   mode: 'soft' | 'hard';
   /** Decayed use by ended attempts as of `asOfMs`. */
   usage: Usage;
-}
-
-/** Use over time, halved every half-life: resource times milliseconds. */
-export interface Usage {
-  cpuMillis: number;
-  memoryMiB: number;
-  deviceMillis: number;
-  asOfMs: number;
 }
 
 /** Plain data: it crosses threads. */

@@ -4,7 +4,7 @@
  */
 import type { WorkerResources } from '../../../src/model/resources.ts';
 import type { AttemptOrder } from '../../../src/protocol/agent.ts';
-import type { ClaimRow } from '../../../src/store/tables.ts';
+import type { ClaimRow } from '../../../src/store/database.ts';
 import type { Commit, Mirror } from './mirror.ts';
 import { must } from './violation.ts';
 

@@ -1,0 +1,173 @@
+/** Why a job waits: what holds it, in the order the planner would meet it, and who goes first. */
+import { jobState } from '../core/lifecycle/job.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { JobId } from '../model/ids.ts';
+import type { Principal } from '../model/token.ts';
+import type { Coordinator } from '../protocol/coordinator.ts';
+import type { JobView } from '../protocol/jobs.ts';
+import { AHEAD_SAMPLE, type WhyView } from '../protocol/why.ts';
+import type { LiveJob } from '../state/live.ts';
+import type { State } from '../state/state.ts';
+import { inOrder } from './jobLists.ts';
+import { noRoom } from './whyWorkers.ts';
+
+export interface WhyOptions {
+  state: State;
+  clock: Clock;
+  /** Why the head of each class waits, from the last plan. */
+  reasons: ReadonlyMap<string, string>;
+  getJob: (who: Principal, id: string) => Promise<JobView>;
+}
+
+/** What holds a job, without its place in the queue. */
+export type Hold = Pick<WhyView, 'code' | 'sentence' | 'suggestions'> &
+  Partial<Pick<WhyView, 'workers' | 'predictedStartAtMs'>>;
+
+const RULE = 'production before interactive before batch, then the oldest first';
+
+export function createWhy(options: WhyOptions): Pick<Coordinator, 'why'> {
+  const { state, clock, getJob } = options;
+  return {
+    async why(who, id) {
+      const live = state.jobs.get(id as JobId);
+      const own = live?.job.tenant === who.tenant && live.job.endedAtMs === null;
+      // Before the wait for the commit: what was computed belongs to one moment.
+      const alive = own ? explainLive(options, live, clock.now()) : null;
+      const job = await getJob(who, id);
+      return alive ?? explainEnded(job, clock.now());
+    },
+  };
+}
+
+function explainEnded(job: JobView, nowMs: number): WhyView {
+  const reason = job.reason ? `: ${job.reason}` : '';
+  return {
+    ...NOWHERE,
+    job: job.id,
+    state: job.state,
+    code: 'ENDED',
+    sentence: `it has ended, ${job.state}${reason}`,
+    suggestions: [],
+    tasks: { waiting: 0, running: 0 },
+    atMs: nowMs,
+  };
+}
+
+function explainLive(options: WhyOptions, live: LiveJob, nowMs: number): WhyView {
+  const { state, reasons } = options;
+  const hold =
+    notWaiting(live) ??
+    waitsForJobs(state, live) ??
+    backsOff(live, nowMs) ??
+    atArrayLimit(live) ??
+    noRoom(state, live, reasons.get(live.classKey));
+  const { PENDING, ASSIGNED, RUNNING } = live.counts;
+  return {
+    ...NOWHERE,
+    ...(PENDING > 0 ? placeInQueue(state, live) : {}),
+    ...hold,
+    job: live.job.id,
+    state: jobState(live.counts),
+    tasks: { waiting: PENDING, running: ASSIGNED + RUNNING },
+    atMs: nowMs,
+  };
+}
+
+const NOWHERE: Pick<
+  WhyView,
+  'workers' | 'position' | 'ahead' | 'aheadSample' | 'rule' | 'quota' | 'predictedStartAtMs'
+> = {
+  workers: [],
+  position: null,
+  ahead: null,
+  aheadSample: [],
+  rule: '',
+  quota: null,
+  predictedStartAtMs: null,
+};
+
+function notWaiting({ job, counts }: LiveJob): Hold | null {
+  if (job.cancelRequestedAtMs !== null) {
+    const sentence = 'it was cancelled, and its running tasks are being stopped';
+    return { code: 'CANCELLING', sentence, suggestions: [] };
+  }
+  if (counts.PENDING > 0) return null;
+  const sentence =
+    counts.RUNNING > 0 ? 'it runs; nothing of it waits' : 'it has its worker and is about to start';
+  return { code: 'RUNNING', sentence, suggestions: [] };
+}
+
+function waitsForJobs(state: State, { job }: LiveJob): Hold | null {
+  const open = job.spec.after.flatMap(({ job: id, when }) => {
+    const other = state.jobs.get(id);
+    if (!other || other.job.endedAtMs !== null) return [];
+    const { name } = other.job.spec;
+    const how = { ok: 'succeeded', failed: 'failed', any: 'ended' }[when];
+    return [`${id}${name ? ` (${name})` : ''} has ${how}`];
+  });
+  if (open.length === 0) return null;
+  const shown = open.slice(0, AHEAD_SAMPLE).join(', and ');
+  const more = open.length > AHEAD_SAMPLE ? `, and ${open.length - AHEAD_SAMPLE} more have` : '';
+  const first = job.spec.after.find(({ job: id }) => state.jobs.get(id)?.job.endedAtMs === null);
+  return {
+    code: 'AFTER',
+    sentence: `it starts when ${shown}${more}`,
+    suggestions: first ? [`see what holds that one: drover why ${first.job}`] : [],
+  };
+}
+
+/** A task that failed starts again after a pause; with another one ready, that is the reason. */
+function backsOff({ tasks }: LiveJob, nowMs: number): Hold | null {
+  let next: LiveJob['tasks'][number] | null = null;
+  for (const task of tasks) {
+    if (task.state !== 'PENDING') continue;
+    if (task.notBeforeMs <= nowMs) return null;
+    if (!next || task.notBeforeMs < next.notBeforeMs) next = task;
+  }
+  if (!next) return null;
+  const seconds = Math.ceil((next.notBeforeMs - nowMs) / 1000);
+  const before = next.reason ? ` (${next.reason})` : '';
+  return {
+    code: 'BACK_OFF',
+    sentence: `task ${next.index} starts again in ${seconds} s${before}`,
+    suggestions: [],
+    predictedStartAtMs: next.notBeforeMs,
+  };
+}
+
+function atArrayLimit({ job, counts }: LiveJob): Hold | null {
+  const { shape } = job.spec;
+  if (shape.kind !== 'array' || shape.limit === 0) return null;
+  if (counts.ASSIGNED + counts.RUNNING < shape.limit) return null;
+  return {
+    code: 'ARRAY_LIMIT',
+    sentence: `${shape.limit} of its tasks run, and it asked for no more at once`,
+    suggestions: [`submit it with more at once: --array …%${shape.limit * 2}`],
+  };
+}
+
+/** Among the tenant's own jobs: another tenant's are neither shown nor counted. */
+function placeInQueue(
+  state: State,
+  live: LiveJob,
+): Pick<WhyView, 'position' | 'ahead' | 'aheadSample' | 'rule'> {
+  const first: LiveJob[] = [];
+  for (const other of state.jobs.values()) {
+    if (other.job.tenant !== live.job.tenant || other.counts.PENDING === 0) continue;
+    if (other !== live && inOrder(other, live) < 0) first.push(other);
+  }
+  const sample = first.toSorted(inOrder).slice(0, AHEAD_SAMPLE);
+  return {
+    position: first.length + 1,
+    ahead: first.length,
+    aheadSample: sample.map(({ job }) => ({
+      job: job.id,
+      name: job.spec.name,
+      rule:
+        job.spec.priority === live.job.spec.priority
+          ? 'it is older'
+          : `${job.spec.priority} goes before ${live.job.spec.priority}`,
+    })),
+    rule: RULE,
+  };
+}
