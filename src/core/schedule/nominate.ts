@@ -1,10 +1,11 @@
 /** Nominations that come true, that have found something better, or that have become void. */
 import type { Claim } from '../../model/claim.ts';
+import { taskOf } from '../../model/ids.ts';
 import type { FleetWorker } from '../placement/fleet.ts';
 import { conflicts } from './ends.ts';
 import type { Nomination } from './nominations.ts';
 import type { Planning } from './planning.ts';
-import { taskOf, type Booked, type PendingTask } from './view.ts';
+import type { Booked, PendingTask } from './view.ts';
 
 export function settleNominations(planning: Planning): void {
   const { view } = planning;
