@@ -13,6 +13,7 @@ import { State } from '../state/state.ts';
 import type { History, Writer } from '../store/contract.ts';
 import { createAgents } from './agents.ts';
 import { createChargeStep } from './charges.ts';
+import { createBudgets } from './budgets.ts';
 import { createCommitter } from './committer.ts';
 import { createDeadlineStep } from './deadlines.ts';
 import { createFleet } from './fleet.ts';
@@ -31,7 +32,7 @@ import { Sessions } from './sessions.ts';
 import { createTunnelCalls, Tunnels } from './tunnels.ts';
 import { readiness } from './readiness.ts';
 import { createPlan } from './plan.ts';
-import { unwiredAccounts } from './unwired.ts';
+import { unwiredUsage } from './unwired.ts';
 import { createWhy } from './why.ts';
 
 export interface ControllerSettings {
@@ -136,7 +137,8 @@ export function createController(options: ControllerOptions): Controller {
     ...logAccess,
     ...createWhy({ state, clock, reasons, getJob: jobs.getJob }),
     ...createPlan({ state, committer, clock, pools: settings.pools }),
-    ...unwiredAccounts(),
+    ...createBudgets(core),
+    ...unwiredUsage(),
     ...createTunnelCalls({ state, jobs, tunnels, sessions }),
     join: (token, request) => agents.join(token, request),
     sync: (token, request) => agents.sync(token, request),

@@ -1,13 +1,11 @@
-/** Budgets and usage until the state has them: this file goes when it does. */
+/** Usage until the ledger can be read: this file goes when it can. */
 import { DroverError } from '../lib/errors.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
 
-export function unwiredAccounts(): Pick<
-  Coordinator,
-  'listBudgets' | 'setBudget' | 'deleteBudget' | 'usage'
-> {
-  const refuse = async (): Promise<never> => {
-    throw new DroverError('UNAVAILABLE', 'this controller keeps no budgets');
+export function unwiredUsage(): Pick<Coordinator, 'usage'> {
+  return {
+    async usage() {
+      throw new DroverError('UNAVAILABLE', 'this controller cannot read its ledger yet');
+    },
   };
-  return { listBudgets: refuse, setBudget: refuse, deleteBudget: refuse, usage: refuse };
 }

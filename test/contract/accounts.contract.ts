@@ -75,9 +75,5 @@ export function accountsContract(
         await expect(refused()).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
       }
     });
-
-    test('nothing ran: nothing was used', async () => {
-      expect(await it.usage(admin, usageQuery.parse({ by: 'pool' }))).toEqual([]);
-    });
   });
 }
