@@ -1,12 +1,15 @@
-/** Budgets in the Coordinator: what tenants and users may have, and have used of it. */
+/** Budgets and what was used: set by operators, seen by whom they concern. */
 import { dayOf, HOUR_MS, monthOf } from '../core/money.ts';
 import type { Clock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import type { Budget } from '../model/budget.ts';
-import type { BudgetView } from '../protocol/budgets.ts';
+import type { Principal } from '../model/token.ts';
+import type { BudgetView, UsageQuery, UsageRow } from '../protocol/budgets.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
 import type { LiveAccount } from '../state/accounts.ts';
 import type { State } from '../state/state.ts';
+import type { History } from '../store/contract.ts';
+import type { UsageDayRow } from '../store/database.ts';
 import type { Committer } from './committer.ts';
 import type { Mutate } from './mutate.ts';
 
@@ -14,37 +17,35 @@ export interface BudgetsOptions {
   state: State;
   mutate: Mutate;
   committer: Committer;
+  history: History;
   clock: Clock;
 }
 
-export function createBudgets(
-  options: BudgetsOptions,
-): Pick<Coordinator, 'listBudgets' | 'setBudget' | 'deleteBudget'> {
-  const { state, mutate, committer, clock } = options;
+type BudgetCalls = Pick<Coordinator, 'listBudgets' | 'setBudget' | 'deleteBudget' | 'usage'>;
+
+export function createBudgets(options: BudgetsOptions): BudgetCalls {
+  const { state, mutate, committer, history, clock } = options;
   return {
     async listBudgets(who) {
-      const all = who.scopes.includes('budgets:manage');
       const views: BudgetView[] = [];
       for (const live of state.accounts.all()) {
-        if (!live.budget || (!all && live.account.tenant !== who.tenant)) continue;
-        views.push(budgetView(live, live.budget, clock.now()));
+        const mine = live.account.tenant === who.tenant || isOperator(who);
+        if (live.budget && mine) views.push(budgetView(live, live.budget, clock.now()));
       }
       await committer.durable();
-      return views.toSorted((a, b) => compare(a.tenant, b.tenant) || compare(a.user, b.user));
+      return views.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
     },
 
     async setBudget(who, { version, ...budget }) {
       const live = state.accounts.of(budget.tenant, budget.user);
-      const present = live.budget?.version ?? 0;
-      // Nothing happens between this look and the mutation.
-      if (version !== null && version !== present) {
-        throw new DroverError('STALE', `the budget is at version ${present}, not at ${version}`, {
-          hint: 'somebody else has changed it: look again, then change it',
+      const known = live.budget?.version ?? 0;
+      if (version !== null && version !== known) {
+        throw new DroverError('STALE', `the budget is at version ${known}, not ${version}`, {
+          hint: 'read it again and change what you read',
         });
       }
       mutate({ kind: 'set-budget', budget, by: who.user });
-      if (!live.budget) throw new Error('setting a budget left none');
-      const view = budgetView(live, live.budget, clock.now());
+      const view = budgetView(live, live.budget as Budget, clock.now());
       await committer.durable();
       return view;
     },
@@ -53,12 +54,28 @@ export function createBudgets(
       const result = mutate({ kind: 'delete-budget', tenant, user, by: who.user });
       if (result.kind === 'missing') {
         throw new DroverError('NOT_FOUND', `there is no ${result.what}`, {
-          hint: 'list them with: drover budget',
+          hint: 'see what there is with: drover budget',
         });
       }
       await committer.durable();
     },
+
+    async usage(who, query) {
+      await committer.durable();
+      const tenant = isOperator(who) ? null : who.tenant;
+      // Whole days; one that begins when the time is over is not among them.
+      const [first, last] = [dayOf(query.sinceMs), dayOf(query.untilMs - 1)];
+      return sumUp(await history.system().usageDays(first, last, tenant), query);
+    },
   };
+}
+
+function isOperator({ scopes }: Principal): boolean {
+  return scopes.includes('budgets:manage');
+}
+
+function keyOf({ tenant, user }: { tenant: string; user: string }): string {
+  return `${tenant}\n${user}`;
 }
 
 export function budgetView(
@@ -81,6 +98,30 @@ export function budgetView(
   };
 }
 
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+function sumUp(rows: readonly UsageDayRow[], { by }: UsageQuery): UsageRow[] {
+  const sums = new Map<string, UsageRow>();
+  for (const row of rows) {
+    const key = groupOf(row, by);
+    const none = { key, deviceHours: 0, cpuHours: 0, costMicros: 0, attempts: 0 };
+    const sum = sums.get(key) ?? none;
+    sum.deviceHours += row.device_ms / HOUR_MS;
+    sum.cpuHours += row.cpu_ms / HOUR_MS;
+    sum.costMicros += row.micros;
+    sum.attempts += row.attempts;
+    sums.set(key, sum);
+  }
+  return [...sums.values()].toSorted((a, b) => (a.key < b.key ? -1 : 1));
+}
+
+function groupOf(row: UsageDayRow, by: UsageQuery['by']): string {
+  switch (by) {
+    case 'tenant':
+      return row.tenant;
+    case 'user':
+      return `${row.tenant}/${row.user_name}`;
+    case 'pool':
+      return row.pool;
+    default:
+      return new Date(row.day * 24 * HOUR_MS).toISOString().slice(0, 10);
+  }
 }

@@ -32,7 +32,6 @@ import { Sessions } from './sessions.ts';
 import { createTunnelCalls, Tunnels } from './tunnels.ts';
 import { readiness } from './readiness.ts';
 import { createPlan } from './plan.ts';
-import { unwiredUsage } from './unwired.ts';
 import { createWhy } from './why.ts';
 
 export interface ControllerSettings {
@@ -72,10 +71,8 @@ const DEFAULT_TENANT = 'default';
 
 export function createController(options: ControllerOptions): Controller {
   const { clock, random, log, settings, history, logs } = options;
-  const state = new State(options.snapshot, {
-    pools: settings.pools,
-    halfLifeMs: settings.schedule.halfLifeMs,
-  });
+  const { halfLifeMs } = settings.schedule;
+  const state = new State(options.snapshot, { pools: settings.pools, halfLifeMs });
   const sessions = new Sessions(clock);
   const tunnels = new Tunnels(clock, random);
   const reasons = new Map<string, string>();
@@ -104,8 +101,7 @@ export function createController(options: ControllerOptions): Controller {
     return started;
   };
   const { planner } = options;
-  const placed = (tasks: number, stale: number): void => metrics.placed(tasks, stale);
-  const schedule = { ...core, reasons, planner, hint: hintSchedule, placed };
+  const schedule = { ...core, reasons, planner, hint: hintSchedule, placed: metrics.placed };
   const scheduleLoop = loop('schedule', settings.loops.scheduleMs, createScheduleStep(schedule));
   const lastContact = (worker: WorkerId): number => sessions.lastContactBootMs(worker);
   const lost = (worker: WorkerId): void => {
@@ -137,8 +133,7 @@ export function createController(options: ControllerOptions): Controller {
     ...logAccess,
     ...createWhy({ state, clock, reasons, getJob: jobs.getJob }),
     ...createPlan({ state, committer, clock, pools: settings.pools }),
-    ...createBudgets(core),
-    ...unwiredUsage(),
+    ...createBudgets({ ...core, history }),
     ...createTunnelCalls({ state, jobs, tunnels, sessions }),
     join: (token, request) => agents.join(token, request),
     sync: (token, request) => agents.sync(token, request),

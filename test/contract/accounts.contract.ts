@@ -1,7 +1,7 @@
 /** What every Coordinator must do about plans, budgets and usage. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Principal, Scope } from '../../src/model/token.ts';
-import { budgetInput, usageQuery } from '../../src/protocol/budgets.ts';
+import { budgetInput, USAGE_BY, usageQuery } from '../../src/protocol/budgets.ts';
 import type { Coordinator } from '../../src/protocol/coordinator.ts';
 import { jobSpec } from '../../src/protocol/jobSpec.ts';
 import type { CoordinatorUnderTest } from './running.contract.ts';
@@ -73,6 +73,12 @@ export function accountsContract(
         () => it.plan(blind, jobSpec.parse({ command: ['x'] })),
       ]) {
         await expect(refused()).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
+      }
+    });
+
+    test('nothing ran: nothing was used', async () => {
+      for (const by of USAGE_BY) {
+        expect(await it.usage(admin, usageQuery.parse({ by }))).toEqual([]);
       }
     });
   });

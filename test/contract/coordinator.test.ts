@@ -1,7 +1,5 @@
 /** The Coordinator contract on the fake, and on the fake behind gRPC. */
-import { expect, test } from 'vitest';
 import { silentLog } from '../../src/lib/log.ts';
-import { usageQuery } from '../../src/protocol/budgets.ts';
 import { FakeCoordinator } from '../../src/protocol/fakeCoordinator.ts';
 import { createGrpcCoordinator } from '../../src/protocol/grpc/client.ts';
 import { createGrpcServer } from '../../src/protocol/grpc/server.ts';
@@ -12,12 +10,6 @@ coordinatorContract('in memory', inMemory);
 coordinatorContract('in memory, over gRPC', overGrpc);
 accountsContract('in memory', inMemory);
 accountsContract('in memory, over gRPC', overGrpc);
-
-test('the fake has used nothing', async () => {
-  const { coordinator, adminSecret } = await inMemory();
-  const admin = (await coordinator.authenticate(adminSecret))!;
-  expect(await coordinator.usage(admin, usageQuery.parse({ by: 'pool' }))).toEqual([]);
-});
 
 async function inMemory(): Promise<CoordinatorUnderTest> {
   const coordinator = new FakeCoordinator();
