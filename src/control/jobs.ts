@@ -4,15 +4,16 @@ import { jobState } from '../core/lifecycle/job.ts';
 import type { Clock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import type { JobId } from '../model/ids.ts';
-import type { Job } from '../model/job.ts';
+import type { Job, JobSpec } from '../model/job.ts';
 import type { Principal } from '../model/token.ts';
 import type { Coordinator, Page, SubmitReply, SubmitRequest } from '../protocol/coordinator.ts';
 import type { JobView, ListJobsQuery } from '../protocol/jobs.ts';
 import type { LiveJob } from '../state/live.ts';
-import type { State } from '../state/state.ts';
+import { idempotencyKey, type State } from '../state/state.ts';
 import type { History } from '../store/contract.ts';
 import type { Committer } from './committer.ts';
 import { cutPage, decodeText } from './cursors.ts';
+import { checkQuotas } from './quotas.ts';
 import { resolveAfter } from './after.ts';
 import { createJobLists } from './jobLists.ts';
 import type { Mutate } from './mutate.ts';
@@ -55,35 +56,43 @@ export function createJobs(options: JobsOptions): Jobs {
   const waiters = new Map<JobId, Set<() => void>>();
 
   async function submit(who: Principal, request: SubmitRequest): Promise<SubmitReply> {
-    for (const spec of new Set(request.specs)) {
-      const reason = neverFits(spec, options.pools, state.pools);
-      if (reason === null) continue;
-      throw new DroverError('NEVER_FITS', reason, {
-        hint: 'ask for less, or see what there is with: drover workers',
-      });
-    }
-    const { specs, idempotencyKey, bodyHash } = request;
-    const resolved = specs.some((spec) => spec.after.length > 0)
-      ? await resolveAfter(state, history.forTenant(who.tenant), who.tenant, specs)
-      : { specs, links: [] };
+    const { specs, idempotencyKey: key, bodyHash } = request;
+    // What was accepted once is answered the same, whatever has changed since.
+    const again = key !== null && state.idempotency.has(idempotencyKey(who.tenant, key));
+    if (!again) checkFits(who, specs);
+    const resolved =
+      !again && specs.some((spec) => spec.after.length > 0)
+        ? await resolveAfter(state, history.forTenant(who.tenant), who.tenant, specs)
+        : { specs, links: [] };
     const result = mutate({
       kind: 'submit',
       tenant: who.tenant,
       owner: who.user,
       submittingPrincipal: who.user,
-      idempotencyKey,
+      idempotencyKey: key,
       bodyHash,
       ...resolved,
     });
     if (result.kind !== 'submitted') {
       throw new DroverError(
         'IDEMPOTENCY_MISMATCH',
-        `Idempotency-Key "${request.idempotencyKey}" was used for another body`,
+        `Idempotency-Key "${key}" was used for another body`,
         { hint: 'use a new key for a new submission' },
       );
     }
     await committer.durable();
     return { ids: result.ids, replayed: result.replayed };
+  }
+
+  function checkFits(who: Principal, specs: readonly JobSpec[]): void {
+    checkQuotas(state, who, specs);
+    for (const spec of new Set(specs)) {
+      const reason = neverFits(spec, options.pools, state.pools);
+      if (reason === null) continue;
+      throw new DroverError('NEVER_FITS', reason, {
+        hint: 'ask for less, or see what there is with: drover workers',
+      });
+    }
   }
 
   /** A live job of this tenant; another tenant's is not there at all. */

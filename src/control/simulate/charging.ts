@@ -40,20 +40,21 @@ export class Charging {
     this.#wentOnAtMs = this.#options.agenda.now();
   }
 
-  /** It keeps the simulation going only while there is work that it may let go on. */
-  #next(): void {
+  /** Whether what waits may be waiting for a new day or month. */
+  get mayRelease(): boolean {
     const { state, agenda } = this.#options;
     const idleMs = agenda.now() - this.#wentOnAtMs;
-    const background = state.jobs.size === 0 || idleMs > LONGEST_HOLD_MS;
-    agenda.at(
-      agenda.now() + PERIOD_MS,
-      () => {
-        // Nothing in the step waits for anything: it is over when this returns.
-        void this.#step();
-        this.#next();
-      },
-      background,
-    );
+    return this.#started && state.jobs.size > 0 && idleMs < LONGEST_HOLD_MS;
+  }
+
+  #next(): void {
+    const { agenda } = this.#options;
+    const step = (): void => {
+      // Nothing in the step waits for anything: it is over when this returns.
+      void this.#step();
+      this.#next();
+    };
+    agenda.at(agenda.now() + PERIOD_MS, step, true);
   }
 }
 

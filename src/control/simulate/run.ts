@@ -174,7 +174,9 @@ class Simulation {
   /** Null when nothing more can happen: no job will come, none runs, and none can be placed. */
   #nextMs(): number | null {
     let nextMs = this.#agenda.nextMs;
-    if (!this.#next && !this.#agenda.busy && this.#planAtMs === null) return null;
+    if (!this.#next && this.#state.jobs.size === 0) return null;
+    const busy = this.#agenda.busy || this.#charging.mayRelease;
+    if (!this.#next && !busy && this.#planAtMs === null) return null;
     if (this.#next) {
       const atMs = this.#options.startMs + this.#next.atMs;
       nextMs = nextMs === null ? atMs : Math.min(nextMs, atMs);
