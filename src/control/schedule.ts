@@ -1,4 +1,5 @@
 /** The schedule loop: feeds the planner what changed and applies what it plans. */
+import type { Explanation } from '../core/explain.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import type { State } from '../state/state.ts';
 import type { Mutate } from './mutate.ts';
@@ -11,7 +12,7 @@ export interface ScheduleOptions {
   clock: Clock;
   hint: () => void;
   /** Why the head of each class waits, for `queue` and `job`. */
-  reasons: Map<string, string>;
+  reasons: Map<string, Explanation>;
   placed: (tasks: number, staleTasks: number) => void;
 }
 
@@ -21,7 +22,7 @@ export function createScheduleStep(options: ScheduleOptions): () => Promise<void
   return async () => {
     const plan = await planner.plan(state.deltas.take(state, clock.now()), clock.now());
     for (const classKey of plan.cleared) reasons.delete(classKey);
-    for (const { classKey, why } of plan.waiting) reasons.set(classKey, why.sentence);
+    for (const { classKey, why } of plan.waiting) reasons.set(classKey, why);
     let placed = 0;
     let stale = 0;
     for (const placement of plan.placements) {
