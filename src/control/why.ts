@@ -1,4 +1,5 @@
 /** Why a job waits: what holds it, in the order the planner would meet it, and who goes first. */
+import type { Explanation } from '../core/explain.ts';
 import { jobState } from '../core/lifecycle/job.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { JobId } from '../model/ids.ts';
@@ -15,7 +16,7 @@ export interface WhyOptions {
   state: State;
   clock: Clock;
   /** Why the head of each class waits, from the last plan. */
-  reasons: ReadonlyMap<string, string>;
+  reasons: ReadonlyMap<string, Explanation>;
   getJob: (who: Principal, id: string) => Promise<JobView>;
 }
 
@@ -60,7 +61,7 @@ function explainLive(options: WhyOptions, live: LiveJob, nowMs: number): WhyView
     waitsForJobs(state, live) ??
     backsOff(live, nowMs) ??
     atArrayLimit(live) ??
-    noRoom(state, live, reasons.get(live.classKey));
+    noRoom(state, live, reasons.get(live.classKey)?.sentence);
   const { PENDING, ASSIGNED, RUNNING } = live.counts;
   return {
     ...NOWHERE,
