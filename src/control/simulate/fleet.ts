@@ -2,7 +2,6 @@
 import { OPEN_TERMS } from '../../model/placement.ts';
 import type { PoolPolicy } from '../../core/placement/admission.ts';
 import type { Budget } from '../../model/budget.ts';
-import { OPEN_TERMS } from '../../model/placement.ts';
 import type { WorkerResources } from '../../model/resources.ts';
 import type { Join } from '../../state/mutations.ts';
 
