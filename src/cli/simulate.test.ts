@@ -169,7 +169,7 @@ describe('wrong files', () => {
   test.each([
     ['pools: {}', 'there is no worker'],
     ['pool: {}', 'did you mean pools?'],
-    ['pools: {a: {workers: {cpu: 1, mem: 1G}}}', 'pools.a.workers'],
+    ['pools: {a: {workers: {cpu: 1, mem: 1G}}}', 'no key "cpu"; did you mean cpus?'],
     [
       'pools: {a: {workers: {cpus: 1, mem: 1G}, price: 3}}',
       'no key "price"; known are workers, pricePerDeviceHour',
