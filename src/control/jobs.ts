@@ -9,11 +9,11 @@ import type { Principal } from '../model/token.ts';
 import type { Coordinator, Page, SubmitReply, SubmitRequest } from '../protocol/coordinator.ts';
 import type { JobView, ListJobsQuery } from '../protocol/jobs.ts';
 import type { LiveJob } from '../state/live.ts';
-import type { State } from '../state/state.ts';
+import { idempotencyKey, type State } from '../state/state.ts';
 import type { History } from '../store/contract.ts';
 import type { Committer } from './committer.ts';
 import { cutPage, decodeText } from './cursors.ts';
-import { resolveAfter } from './after.ts';
+import { allToCome, resolveAfter, type Resolved } from './after.ts';
 import { createJobLists } from './jobLists.ts';
 import type { Mutate } from './mutate.ts';
 import { endedJobView, liveJobView } from './views.ts';
@@ -62,16 +62,14 @@ export function createJobs(options: JobsOptions): Jobs {
         hint: 'ask for less, or see what there is with: drover workers',
       });
     }
-    const { specs, idempotencyKey, bodyHash } = request;
-    const resolved = specs.some((spec) => spec.after.length > 0)
-      ? await resolveAfter(state, history.forTenant(who.tenant), who.tenant, specs)
-      : { specs, links: [] };
+    const { bodyHash } = request;
+    const resolved = await resolve(who, request);
     const result = mutate({
       kind: 'submit',
       tenant: who.tenant,
       owner: who.user,
       submittingPrincipal: who.user,
-      idempotencyKey,
+      idempotencyKey: request.idempotencyKey,
       bodyHash,
       ...resolved,
     });
@@ -84,6 +82,27 @@ export function createJobs(options: JobsOptions): Jobs {
     }
     await committer.durable();
     return { ids: result.ids, replayed: result.replayed };
+  }
+
+  /**
+   * What it waits for may end while we read of it: that is read again, once more for each at most.
+   * A known key decides alone: whoever asks again is given what it made, whatever became of that.
+   */
+  async function resolve(who: Principal, { specs, idempotencyKey: key }: SubmitRequest) {
+    const asIs: Resolved = { specs, links: [] };
+    if (specs.every((spec) => spec.after.length === 0)) return asIs;
+    const isKnown = (): boolean =>
+      key !== null && state.idempotency.has(idempotencyKey(who.tenant, key));
+    while (!isKnown()) {
+      try {
+        const read = { state, committer, history: history.forTenant(who.tenant) };
+        const resolved = await resolveAfter(read, who.tenant, specs);
+        if (isKnown() || allToCome(state, resolved.specs)) return resolved;
+      } catch (error) {
+        if (!isKnown()) throw error;
+      }
+    }
+    return asIs;
   }
 
   /** A live job of this tenant; another tenant's is not there at all. */
