@@ -61,13 +61,13 @@ export class Workload {
   constructor(options: WorkloadOptions) {
     this.#options = options;
     const { world } = options;
-    let last: Submission | null = null;
+    let last = null as Submission | null;
     for (let i = 0; i < options.jobs; i++) {
       const person = world.pick(PEOPLE);
       // A key means nothing to another tenant.
-      const shared = last !== null && last.person.tenant !== person.tenant && world.chance(0.2);
+      const shared: boolean = last?.person.tenant !== person.tenant && world.chance(0.2);
       const submission = this.#draw(person, shared && last ? last.key : `key${i}`);
-      last = submission;
+      last = shared ? null : submission;
       const client = world.spawn(`client${i}`);
       const copies = world.chance(0.1) ? 2 : 1;
       for (let copy = 0; copy < copies; copy++) {
