@@ -17,7 +17,7 @@ import { DroverError } from '../lib/errors.ts';
 import { createLog, type Log } from '../lib/log.ts';
 import { systemRandom } from '../lib/random.ts';
 import type { Settings } from '../model/settings.ts';
-import { AGENT_VERSION, type JoinRequest } from '../protocol/agent.ts';
+import { AGENT_VERSION, PREFLIGHT, type JoinRequest } from '../protocol/agent.ts';
 import { tellFailure } from './failure.ts';
 import type { RoleArguments } from './roles.ts';
 import { startSpool } from './spool.ts';
@@ -66,7 +66,7 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
     transport,
     runtime,
     identityFile: identity,
-    registration: registration(settings, resources, runtime.limits),
+    registration: registration(settings, resources, runtime.limits, flags),
     joinToken: joinToken(positionals),
     clock,
     random,
@@ -98,6 +98,7 @@ function registration(
   settings: Settings,
   resources: JoinRequest['resources'],
   limits: string,
+  flags: RoleArguments['flags'],
 ): JoinRequest {
   const { agent } = settings;
   return {
@@ -108,9 +109,22 @@ function registration(
     // Without a word on who reaches whom, only tasks on one machine surely reach each other.
     network: agent.network || `host:${machineId('')}`,
     agentVersion: AGENT_VERSION,
-    capabilities: ['process', 'exec'],
+    capabilities: ['process', 'exec', PREFLIGHT],
     attributes: { ...agent.attributes, limits },
     resources,
+    terms: termsOf(agent.accepts, flags),
+  };
+}
+
+/** Flags are the stronger; each tenant is named by one of its own. */
+function termsOf(
+  { tenants, interruptibleOnly }: Settings['agent']['accepts'],
+  flags: RoleArguments['flags'],
+): JoinRequest['terms'] {
+  const named = flags['only-tenant'];
+  return {
+    tenants: Array.isArray(named) ? named : tenants,
+    interruptibleOnly: flags['only-interruptible'] === true || interruptibleOnly,
   };
 }
 
@@ -134,7 +148,7 @@ function addressOf({ agent }: Settings): string {
 }
 
 /** Given now, or remembered from the first join. */
-function clusterUrl(dataDir: string, given: string | boolean | undefined): string {
+function clusterUrl(dataDir: string, given: RoleArguments['flags'][string]): string {
   if (typeof given === 'string') {
     if (URL.canParse(given) && /^https?:$/.test(new URL(given).protocol)) return given;
     throw new DroverError('INVALID_ARGUMENT', `"${given}" is not the URL of a cluster`, {

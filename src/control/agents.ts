@@ -69,7 +69,7 @@ export function createAgents(options: AgentsOptions): Agents {
       worker: {
         ...registration,
         attributes: { ...request.attributes, capabilities: capabilities.join(' ') },
-        terms: OPEN_TERMS,
+        terms: { ...OPEN_TERMS, ...request.terms },
         pool: token.pool,
         joinToken: token.id,
         tokenHash: hashSecret(secret),

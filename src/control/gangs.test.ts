@@ -57,7 +57,7 @@ describe('the variables of torchrun', () => {
     }
   });
 
-  test('keep their numbers when a member has ended before another is told, and count rounds', async () => {
+  test('stay when a member has ended before another is told, and count rounds', async () => {
     const [a, b] = [await join('a'), await join('b')];
     const all = await orders([a, b]);
     const late = all.find(({ gang }) => gang?.worker !== all[0]!.gang?.worker)!;

@@ -70,7 +70,7 @@ describe('a job', () => {
     const [id = ''] = await it.submit({ resources: { cpuMillis: 9000 } });
     expect((await get(id)).reason).toBe('no worker has joined yet');
     await it.joinAgent();
-    expect((await get(id)).reason).toBe('no room on 1 worker: 1 with too few free CPUs');
+    expect((await get(id)).reason).toBe('it needs a worker with 9 CPUs; the largest has 8 CPUs');
   });
 
   test('has an exit code only when it has ended', async () => {

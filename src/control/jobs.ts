@@ -4,7 +4,7 @@ import { jobState } from '../core/lifecycle/job.ts';
 import type { Clock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import type { JobId } from '../model/ids.ts';
-import type { Job } from '../model/job.ts';
+import type { Job, JobSpec } from '../model/job.ts';
 import type { Principal } from '../model/token.ts';
 import type { Coordinator, Page, SubmitReply, SubmitRequest } from '../protocol/coordinator.ts';
 import type { JobView, ListJobsQuery } from '../protocol/jobs.ts';
@@ -16,6 +16,7 @@ import { cutPage, decodeText } from './cursors.ts';
 import { allToCome, resolveAfter, type Resolved } from './after.ts';
 import { createJobLists } from './jobLists.ts';
 import type { Mutate } from './mutate.ts';
+import { checkQuotas } from './quotas.ts';
 import { endedJobView, liveJobView } from './views.ts';
 
 export interface JobsOptions {
@@ -55,28 +56,25 @@ export function createJobs(options: JobsOptions): Jobs {
   const waiters = new Map<JobId, Set<() => void>>();
 
   async function submit(who: Principal, request: SubmitRequest): Promise<SubmitReply> {
-    for (const spec of request.specs) {
-      const reason = neverFits(spec, options.pools, state.pools);
-      if (reason === null) continue;
-      throw new DroverError('NEVER_FITS', reason, {
-        hint: 'ask for less, or see what there is with: drover workers',
-      });
+    const { idempotencyKey: key, bodyHash } = request;
+    let resolved = await resolve(who, request);
+    // What it waits for may have ended while we read of it: then that is read, once for each.
+    while (!isKnown(who, key) && !allToCome(state, resolved.specs)) {
+      resolved = await resolve(who, request);
     }
-    const { bodyHash } = request;
-    const resolved = await resolve(who, request);
     const result = mutate({
       kind: 'submit',
       tenant: who.tenant,
       owner: who.user,
       submittingPrincipal: who.user,
-      idempotencyKey: request.idempotencyKey,
+      idempotencyKey: key,
       bodyHash,
       ...resolved,
     });
     if (result.kind !== 'submitted') {
       throw new DroverError(
         'IDEMPOTENCY_MISMATCH',
-        `Idempotency-Key "${request.idempotencyKey}" was used for another body`,
+        `Idempotency-Key "${key}" was used for another body`,
         { hint: 'use a new key for a new submission' },
       );
     }
@@ -84,25 +82,34 @@ export function createJobs(options: JobsOptions): Jobs {
     return { ids: result.ids, replayed: result.replayed };
   }
 
-  /**
-   * What it waits for may end while we read of it: that is read again, once more for each at most.
-   * A known key decides alone: whoever asks again is given what it made, whatever became of that.
-   */
-  async function resolve(who: Principal, { specs, idempotencyKey: key }: SubmitRequest) {
-    const asIs: Resolved = { specs, links: [] };
-    if (specs.every((spec) => spec.after.length === 0)) return asIs;
-    const isKnown = (): boolean =>
-      key !== null && state.idempotency.has(idempotencyKey(who.tenant, key));
-    while (!isKnown()) {
-      try {
-        const read = { state, committer, history: history.forTenant(who.tenant) };
-        const resolved = await resolveAfter(read, who.tenant, specs);
-        if (isKnown() || allToCome(state, resolved.specs)) return resolved;
-      } catch (error) {
-        if (!isKnown()) throw error;
-      }
+  function isKnown({ tenant }: Principal, key: string | null): boolean {
+    return key !== null && state.idempotency.has(idempotencyKey(tenant, key));
+  }
+
+  /** A known key decides alone: what was accepted once is answered the same, whatever has changed. */
+  async function resolve(who: Principal, request: SubmitRequest): Promise<Resolved> {
+    const { specs, idempotencyKey: key } = request;
+    if (isKnown(who, key)) return { specs, links: [] };
+    checkFits(who, specs);
+    if (specs.every((spec) => spec.after.length === 0)) return { specs, links: [] };
+    try {
+      const read = { state, committer, history: history.forTenant(who.tenant) };
+      return await resolveAfter(read, who.tenant, specs);
+    } catch (error) {
+      if (isKnown(who, key)) return { specs, links: [] };
+      throw error;
     }
-    return asIs;
+  }
+
+  function checkFits(who: Principal, specs: readonly JobSpec[]): void {
+    checkQuotas(state, who, specs);
+    for (const spec of new Set(specs)) {
+      const reason = neverFits(spec, options.pools, state.pools);
+      if (reason === null) continue;
+      throw new DroverError('NEVER_FITS', reason, {
+        hint: 'ask for less, or see what there is with: drover workers',
+      });
+    }
   }
 
   /** A live job of this tenant; another tenant's is not there at all. */

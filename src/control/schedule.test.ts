@@ -51,7 +51,9 @@ describe('a step', () => {
     const [small, large] = [it.submit(), it.submit({ resources: { cpuMillis: 9000 } })];
     await step();
     expect(small.tasks[0]?.state).toBe('ASSIGNED');
-    expect(reasons.get(large.classKey)).toMatch(/too few free CPUs/);
+    expect(reasons.get(large.classKey)).toBe(
+      'it needs a worker with 9 CPUs; the largest has 8 CPUs',
+    );
     expect([placed, hints]).toEqual([[[1, 0]], 0]);
   });
 

@@ -12,7 +12,7 @@ type Rejection = Misfit | 'pool' | 'closed';
 export function noRoom(state: State, live: LiveJob, planned: string | undefined): Hold {
   if (state.workers.size === 0) {
     return {
-      code: 'NO_WORKERS',
+      code: 'NO_WORKER',
       sentence: 'no worker has joined yet',
       suggestions: ['join one: drover tokens create --kind join, drover agent --join URL TOKEN'],
     };

@@ -230,11 +230,14 @@ class Run {
   #checkView(): void {
     const { state } = this.it;
     this.view.update(structuredClone(state.deltas.take(state, 0)));
+    const { reservations } = this.view;
+    for (const kept of reservations.values()) reservations.lift(kept);
     const free = [...this.view.fleet.workers()].map((each) => [
       each.info.id,
       each.capacity.cpuFree,
     ]);
     const truly = [...state.workers].map(([id, { capacity }]) => [id, capacity.cpuFree]);
+    for (const kept of reservations.values()) reservations.lay(kept);
     expect(new Map(free as [string, number][])).toEqual(new Map(truly as [string, number][]));
     const pending = [...state.jobs.values()]
       .filter(({ waitsFor }) => !waitsFor)

@@ -21,8 +21,18 @@ export function requestOf(job: Job): PlacementRequest {
   };
 }
 
-/** Texts that users choose are quoted: no two different requests may have the same key. */
+let last: { tenant: string; owner: string; spec: JobSpec; key: string } | null = null;
+
+/** Jobs submitted together often share one spec; then they share the key's text too. */
 export function classKeyOf({ tenant, owner, spec }: Job): string {
+  if (last?.spec !== spec || last.tenant !== tenant || last.owner !== owner) {
+    last = { tenant, owner, spec, key: keyOf(tenant, owner, spec) };
+  }
+  return last.key;
+}
+
+/** Texts that users choose are quoted: no two different requests may have the same key. */
+function keyOf(tenant: string, owner: string, spec: JobSpec): string {
   const { cpuMillis, memoryBytes, device } = spec.resources;
   const { timeLimitMs, graceMs } = spec;
   const who = `${JSON.stringify(tenant)}${JSON.stringify(owner)}`;

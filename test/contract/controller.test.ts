@@ -1,4 +1,5 @@
 /** The Coordinator contract on the real controller: in this thread, on its own threads, by gRPC. */
+import { DEFAULT_POLICY } from '../../src/core/schedule/plan.ts';
 import { freePool } from '../../src/core/placement/admission.ts';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -50,6 +51,7 @@ async function inline(): Promise<CoordinatorUnderTest> {
       },
       loops: { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000, chargesMs: 1000 },
       pools: [freePool('default')],
+      schedule: DEFAULT_POLICY,
     },
     onFatal(error) {
       throw error;

@@ -1,5 +1,6 @@
 /** The controller as a process that can die at any await, on a real SQLite file that stays. */
 import type { PoolPolicy } from '../../src/core/placement/admission.ts';
+import { DEFAULT_POLICY } from '../../src/core/schedule/plan.ts';
 import { createController, type Controller } from '../../src/control/controller.ts';
 import type { LogStore } from '../../src/control/logs.ts';
 import { createPlanner, type Planner } from '../../src/control/planner.ts';
@@ -114,6 +115,7 @@ export class ControllerProcess {
         timers: TIMERS,
         loops: LOOPS,
         pools: this.#options.pools,
+        schedule: DEFAULT_POLICY,
       },
       onFatal: (error) => this.crash((error as Error).message),
     });

@@ -35,6 +35,8 @@ export interface CgroupHost {
   members(directories: string[]): number[];
   /** How many of its processes the kernel killed for want of memory. */
   oomKills(directories: string[]): number;
+  /** The most memory it had at once; undefined where the kernel does not tell. */
+  peakBytes(directories: string[]): number | undefined;
   /** False while processes are still leaving it. */
   remove(directories: string[]): boolean;
 }
@@ -78,6 +80,7 @@ export function cgroupHost(kind: CgroupHost['kind'], parents: string[]): CgroupH
     limit: kind === 'cgroup2' ? limitVersion2 : limitVersion1,
     members: (directories) => [...new Set(directories.flatMap(membersBelow))],
     oomKills: (directories) => Math.max(0, ...directories.map(oomKillsOf)),
+    peakBytes: (directories) => peakOf(directories[0]),
     remove: removeAll,
   };
 }
@@ -145,6 +148,16 @@ function oomKillsOf(directory: string): number {
     if (line) return Number(line.split(' ')[1]);
   }
   return 0;
+}
+
+/** Version 2 has it from Linux 5.19 on. */
+function peakOf(memory: string | undefined): number | undefined {
+  if (memory === undefined) return undefined;
+  for (const file of ['memory.peak', 'memory.max_usage_in_bytes']) {
+    const bytes = Number(readLines(join(memory, file))[0]);
+    if (bytes > 0) return bytes;
+  }
+  return undefined;
 }
 
 function removeAll(directories: string[]): boolean {

@@ -14,8 +14,8 @@ import type { Mutation, Result } from '../../state/mutations.ts';
 import { State } from '../../state/state.ts';
 import type { Planner } from '../planner.ts';
 import { createScheduleStep } from '../schedule.ts';
-import { withAccounts } from './accounts.ts';
 import { Agenda } from './agenda.ts';
+import { Charging, hasLimit } from './charging.ts';
 import { admissionPolicies, type Fleet } from './fleet.ts';
 import { Machines } from './machines.ts';
 import { Measures } from './measures.ts';
@@ -30,6 +30,8 @@ export interface RunOptions {
   horizonMs: number | null;
   planner: Planner;
   random: Random;
+  /** Past use weighs half after this time. */
+  halfLifeMs: number;
   /** How often it is planned; 0: whenever something has changed. */
   tickMs: number;
   startDelayMs: number;
@@ -80,6 +82,7 @@ class Simulation {
   readonly #admitted = new WeakMap<JobSpec, { refusal: string | null }>();
   readonly #admission: ReturnType<typeof admissionPolicies>;
   readonly #step: () => Promise<void>;
+  readonly #charging: Charging;
   #next: SimulatedJob | null;
   #submitted = 0;
   #planAtMs: number | null = null;
@@ -95,7 +98,7 @@ class Simulation {
     const { fleet, startMs, random, startDelayMs } = options;
     const agenda = new Agenda(startMs);
     const pools = fleet.pools.map(({ policy }) => policy);
-    const state = new State(snapshot(startMs), { pools });
+    const state = new State(snapshot(startMs), { pools, halfLifeMs: options.halfLifeMs });
     const measures = new Measures(fleet, startMs);
     const mutate = (mutation: Mutation): Result => apply(state, mutation, agenda.now());
     const mutateAndPlan = (mutation: Mutation): Result => {
@@ -113,7 +116,7 @@ class Simulation {
     this.#admission = admissionPolicies(fleet);
     this.#step = createScheduleStep({
       state,
-      planner: withAccounts(options.planner, fleet.budgets),
+      planner: options.planner,
       mutate,
       clock: agenda,
       hint: () => this.#hint(),
@@ -121,7 +124,12 @@ class Simulation {
       placed: (tasks) => void (this.#placements += tasks),
     });
     this.#next = take(options.jobs);
+    for (const { version: _, ...budget } of fleet.budgets) {
+      mutate({ kind: 'set-budget', budget, by: 'the fleet file' });
+    }
     openFleet(fleet, { ...core, machines, mutate: mutateAndPlan });
+    this.#charging = new Charging({ state, agenda, mutate, hint: () => this.#hint() });
+    if (fleet.budgets.some(hasLimit)) this.#charging.start();
   }
 
   async run(): Promise<void> {
@@ -166,7 +174,9 @@ class Simulation {
   /** Null when nothing more can happen: no job will come, none runs, and none can be placed. */
   #nextMs(): number | null {
     let nextMs = this.#agenda.nextMs;
-    if (!this.#next && !this.#agenda.busy && this.#planAtMs === null) return null;
+    if (!this.#next && this.#state.jobs.size === 0) return null;
+    const busy = this.#agenda.busy || this.#charging.mayRelease;
+    if (!this.#next && !busy && this.#planAtMs === null) return null;
     if (this.#next) {
       const atMs = this.#options.startMs + this.#next.atMs;
       nextMs = nextMs === null ? atMs : Math.min(nextMs, atMs);
@@ -219,6 +229,7 @@ class Simulation {
     const id = result.ids[0] as JobId;
     this.#live.set(id, job);
     this.#hint();
+    if (spec.maxCostMicros > 0) this.#charging.start();
     if (spec.startWithinMs > 0) this.#giveUpLater(id, spec.startWithinMs);
   }
 
@@ -287,6 +298,7 @@ class Simulation {
         this.#measures.isWaiting(task, task.state === 'PENDING');
       }
       for (const attempt of changes.attempts.keys()) this.#machines.noticed(attempt);
+      if (changes.attempts.size > 0) this.#charging.wentOn();
       for (const [job, ending] of changes.endings) this.#ended(job, ending);
       state.evict(changes);
     }
@@ -319,6 +331,7 @@ function snapshot(startMs: number) {
     tokens: [],
     budgets: [],
     accounts: [],
+    usageDays: [],
     idempotency: [],
   };
 }
