@@ -1,6 +1,6 @@
 /** The controller as a process that can die at any await, on a real SQLite file that stays. */
 import type { PoolPolicy } from '../../src/core/placement/admission.ts';
-import { DEFAULT_POLICY } from '../../src/core/schedule/plan.ts';
+import { DEFAULT_POLICY, type SchedulePolicy } from '../../src/core/schedule/plan.ts';
 import { createController, type Controller } from '../../src/control/controller.ts';
 import type { LogStore } from '../../src/control/logs.ts';
 import { createPlanner, type Planner } from '../../src/control/planner.ts';
@@ -54,6 +54,8 @@ export const TIMERS = {
   killMarginMs: 8000,
   longPollMs: 8000,
 };
+/** Until the schedule loop applies what it preempts. */
+const POLICY: SchedulePolicy = { ...DEFAULT_POLICY, preemption: false };
 const LOOPS = { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000, chargesMs: 1000 };
 
 const noLogs: LogStore = {
@@ -106,7 +108,7 @@ export class ControllerProcess {
     this.controller = createController({
       ...{ snapshot, history, logs: noLogs, storeKind: 'sqlite' },
       writer: { commit: (batch) => this.#commit(process, store, batch) },
-      planner: this.#slowPlanner(process, createPlanner(world.random)),
+      planner: this.#slowPlanner(process, createPlanner(world.random, POLICY)),
       clock: this.#mortalClock(clock),
       random: world.random,
       log: findingLog((what) => checker().broken(what)),
@@ -115,7 +117,7 @@ export class ControllerProcess {
         timers: TIMERS,
         loops: LOOPS,
         pools: this.#options.pools,
-        schedule: DEFAULT_POLICY,
+        schedule: POLICY,
       },
       onFatal: (error) => this.crash((error as Error).message),
     });

@@ -41,10 +41,10 @@ export class Operator {
       if (!budget) continue;
       const { tenant, user } = budget;
       if (!this.#keepsBudgets) controller?.mutate({ kind: 'delete-budget', tenant, user, by: 'op' });
-      else if (!isRoomy(budget)) {
-        const deviceMillis = this.#largestNeed(tenant, user);
-        const roomy: Budget = { ...UNLIMITED, tenant, user, deviceMillis };
-        controller?.mutate({ kind: 'set-budget', budget: roomy, by: 'op' });
+      else {
+        const roomy = { ...UNLIMITED, tenant, user, deviceMillis: this.#largestNeed(tenant, user) };
+        const isSet = sameLimits(budget, roomy);
+        if (!isSet) controller?.mutate({ kind: 'set-budget', budget: roomy, by: 'op' });
       }
     }
   }
@@ -132,13 +132,9 @@ const UNLIMITED: Omit<Budget, 'tenant' | 'user'> = {
   version: 0,
 };
 
-function isRoomy(budget: Budget): boolean {
-  let name: keyof typeof UNLIMITED;
-  for (name in UNLIMITED) {
-    if (name !== 'deviceMillis' && name !== 'version' && budget[name] !== UNLIMITED[name]) {
-      return false;
-    }
-  }
+function sameLimits(a: Budget, b: Budget): boolean {
+  let name: keyof Budget;
+  for (name in a) if (name !== 'version' && a[name] !== b[name]) return false;
   return true;
 }
 

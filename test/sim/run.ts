@@ -98,6 +98,7 @@ async function play(cluster: Cluster): Promise<void> {
   if (workload.unanswered > 0) {
     throw new Violation('L1', `${workload.unanswered} submissions were never answered`);
   }
+  explainPending(cluster);
   checker.liveness.late(untilMs - FAULTS_MS);
   operator.checkHolds();
   await world.run(world.nowMs + FORGET_MS, check);
@@ -105,6 +106,17 @@ async function play(cluster: Cluster): Promise<void> {
     const [uid] = machine.attempts();
     if (uid) throw new Violation('L1', `${machine.name} still has ${uid} when all is over`);
   }
+}
+
+/** What the controller itself thinks of what has not ended. */
+function explainPending({ world, controller }: Cluster): void {
+  const state = controller.controller?.state;
+  for (const { job, tasks, waitsFor, attempts } of state?.jobs.values() ?? []) {
+    const told = tasks.map((task) => `${task.index} ${task.state} ${task.reason}`).join('; ');
+    const waits = [...(waitsFor ?? [])].join(' ');
+    world.note('stuck', `${job.id} ${told}; waits for: ${waits}; attempts: ${attempts.size}`);
+  }
+  for (const claim of state?.claims.values() ?? []) world.note('stuck', JSON.stringify(claim));
 }
 
 function stack(error: unknown): string {

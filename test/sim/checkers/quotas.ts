@@ -37,32 +37,35 @@ export class QuotaChecker {
 
   committed(commit: Commit): void {
     for (const { owner } of commit.freed) this.#free(owner);
-    const grown = new Set<string>();
+    const grown = new Map<string, Held>();
     for (const { before, row } of commit.claims) if (!before) this.#hold(row, grown);
     const changed = new Set([
       ...commit.budgets.map(({ row }) => rowAccountKey(row)),
       ...commit.budgetsGone.map(rowAccountKey),
     ]);
-    for (const key of grown) {
+    for (const [key, more] of grown) {
       const budget = this.#mirror.budgets.get(key);
       // Several changes may be in one batch: which of them came before the claim is not told.
-      if (budget?.mode === 'hard' && !changed.has(key)) this.#check(key, budget, commit);
+      if (budget?.mode === 'hard' && !changed.has(key)) this.#check(key, budget, more, commit);
     }
     this.#countArrays(commit);
   }
 
-  #check(key: string, budget: BudgetRow, commit: Commit): void {
+  /** Of each thing only where there is more of it: a limit may have been set below what is held. */
+  #check(key: string, budget: BudgetRow, more: Held, commit: Commit): void {
     const held = this.#held.get(key) ?? nothing();
     const { day, month } = this.#spent(key, commit);
-    const within = (what: string, limit: number | null, used: number): void =>
-      must(limit === null || used <= limit, 'I7', () => `${key}: ${what} ${used} of ${limit}`);
+    const within = (what: keyof Held, limit: number | null, spent: number): void => {
+      const used = held[what] + spent;
+      const right = limit === null || more[what] === 0 || used <= limit;
+      must(right, 'I7', () => `${key} has ${used} of ${limit} ${what}`);
+    };
     const hours = (limit: number | null): number | null => limit && limit * HOUR_MS;
-    within('devices', budget.device_millis, held.deviceMillis);
-    within('money of the day', budget.micros_per_day, held.micros + day.micros);
-    within('money of the month', budget.micros_per_month, held.micros + month.micros);
-    within('hours of the day', hours(budget.device_hours_per_day), held.deviceMs + day.deviceMs);
-    const ofMonth = held.deviceMs + month.deviceMs;
-    within('hours of the month', hours(budget.device_hours_per_month), ofMonth);
+    within('deviceMillis', budget.device_millis, 0);
+    within('micros', budget.micros_per_day, day.micros);
+    within('micros', budget.micros_per_month, month.micros);
+    within('deviceMs', hours(budget.device_hours_per_day), day.deviceMs);
+    within('deviceMs', hours(budget.device_hours_per_month), month.deviceMs);
   }
 
   /** Charges of the same batch may have come later, so only what was there before counts. */
@@ -85,7 +88,7 @@ export class QuotaChecker {
     return spentOf(before, refunds);
   }
 
-  #hold(claim: ClaimRow, grown: Set<string>): void {
+  #hold(claim: ClaimRow, grown: Map<string, Held>): void {
     const job = this.#mirror.jobs.get(jobOf(claim.owner));
     if (!job) return must(false, 'I7', () => `claim ${claim.owner} is of no job`);
     const held = this.#sizeOf(claim, this.#specOf(job.id).timeLimitMs);
@@ -95,7 +98,9 @@ export class QuotaChecker {
       const sum = this.#held.get(key) ?? nothing();
       this.#held.set(key, sum);
       add(sum, held, 1);
-      if (held.deviceMillis > 0 || held.micros > 0) grown.add(key);
+      const more = grown.get(key) ?? nothing();
+      grown.set(key, more);
+      add(more, held, 1);
     }
   }
 
