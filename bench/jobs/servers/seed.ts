@@ -103,6 +103,7 @@ function endedJob({ mint, spec }: Seeding, createdAtMs: number, endedAtMs: numbe
     createdAtMs,
     cancelRequestedAtMs: null,
     cancelledBy: null,
+    spentMicros: 0,
     endedAtMs,
     version: 2,
   };
@@ -148,6 +149,10 @@ function endedAttempt(job: Job, worker: WorkerId, end: AttemptEnd): Attempt {
     assignedAtMs: job.createdAtMs,
     stdoutBytes: 0,
     stderrBytes: 0,
+    priceMicros: 0,
+    charges: 0,
+    chargedMicros: 0,
+    chargedDeviceMs: 0,
     version: 4,
     ...end,
   };
