@@ -14,10 +14,10 @@ import { idempotencyKey, type State } from '../state/state.ts';
 import type { History } from '../store/contract.ts';
 import type { Committer } from './committer.ts';
 import { cutPage, decodeText } from './cursors.ts';
-import { checkQuotas } from './quotas.ts';
-import { resolveAfter } from './after.ts';
+import { allToCome, resolveAfter, type Resolved } from './after.ts';
 import { createJobLists } from './jobLists.ts';
 import type { Mutate } from './mutate.ts';
+import { checkQuotas } from './quotas.ts';
 import { endedJobView, liveJobView } from './views.ts';
 
 export interface JobsOptions {
@@ -57,14 +57,12 @@ export function createJobs(options: JobsOptions): Jobs {
   const waiters = new Map<JobId, Set<() => void>>();
 
   async function submit(who: Principal, request: SubmitRequest): Promise<SubmitReply> {
-    const { specs, idempotencyKey: key, bodyHash } = request;
-    // What was accepted once is answered the same, whatever has changed since.
-    const again = key !== null && state.idempotency.has(idempotencyKey(who.tenant, key));
-    if (!again) checkFits(who, specs);
-    const resolved =
-      !again && specs.some((spec) => spec.after.length > 0)
-        ? await resolveAfter(state, history.forTenant(who.tenant), who.tenant, specs)
-        : { specs, links: [] };
+    const { idempotencyKey: key, bodyHash } = request;
+    let resolved = await resolve(who, request);
+    // What it waits for may have ended while we read of it: then that is read, once for each.
+    while (!isKnown(who, key) && !allToCome(state, resolved.specs)) {
+      resolved = await resolve(who, request);
+    }
     const result = mutate({
       kind: 'submit',
       tenant: who.tenant,
@@ -83,6 +81,25 @@ export function createJobs(options: JobsOptions): Jobs {
     }
     await committer.durable();
     return { ids: result.ids, replayed: result.replayed };
+  }
+
+  function isKnown({ tenant }: Principal, key: string | null): boolean {
+    return key !== null && state.idempotency.has(idempotencyKey(tenant, key));
+  }
+
+  /** A known key decides alone: what was accepted once is answered the same, whatever has changed. */
+  async function resolve(who: Principal, request: SubmitRequest): Promise<Resolved> {
+    const { specs, idempotencyKey: key } = request;
+    if (isKnown(who, key)) return { specs, links: [] };
+    checkFits(who, specs);
+    if (specs.every((spec) => spec.after.length === 0)) return { specs, links: [] };
+    try {
+      const read = { state, committer, history: history.forTenant(who.tenant) };
+      return await resolveAfter(read, who.tenant, specs);
+    } catch (error) {
+      if (isKnown(who, key)) return { specs, links: [] };
+      throw error;
+    }
   }
 
   function checkFits(who: Principal, specs: readonly JobSpec[]): void {

@@ -244,7 +244,7 @@ test('plans never overbook, keep gangs whole on one network, and leave nothing t
 function checkPlan(view: PlannerView, made: Plan, pending: PendingTask[]): void {
   const used = new Map<string, number>();
   for (const { job, tasks } of made.placements) {
-    const request = view.classes.get(pending.find((task) => task.job === job)!.classKey)!.request;
+    const request = view.classes.get(pending.find((task) => task.job === job)!.classKey).request;
     expect(tasks).toHaveLength(request.gangSize);
     const networks = tasks.map(({ claim }) => view.fleet.worker(claim.worker)!.info.network);
     expect(new Set(networks).size).toBe(1);
