@@ -148,6 +148,11 @@ export class Checker {
     this.#delivery.wiped(machine);
   }
 
+  /** The controller's clock was set forward. */
+  leapt(): void {
+    this.#delivery.leapt();
+  }
+
   ended(machine: string, uid: string, exitCode: number | null): void {
     this.#guard(() => {
       this.#attempts.ended(uid);
