@@ -1,4 +1,5 @@
 /** The job half of the Coordinator: submit, look, list, cancel, wait. */
+import type { Explanation } from '../core/explain.ts';
 import { neverFits, type PoolPolicy } from '../core/placement/admission.ts';
 import { jobState } from '../core/lifecycle/job.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -26,7 +27,7 @@ export interface JobsOptions {
   history: History;
   clock: Clock;
   pools: readonly PoolPolicy[];
-  reasons: Map<string, string>;
+  reasons: ReadonlyMap<string, Explanation>;
 }
 
 type JobCalls = Pick<
@@ -119,7 +120,7 @@ export function createJobs(options: JobsOptions): Jobs {
   }
 
   function viewOf(live: LiveJob): JobView {
-    return liveJobView(live, reasons.get(live.classKey));
+    return liveJobView(live, reasons.get(live.classKey)?.sentence);
   }
 
   async function getJob(who: Principal, id: string): Promise<JobView> {

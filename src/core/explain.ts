@@ -131,7 +131,8 @@ export function explainUnaffordable(view: PlannerView, { owner }: PendingClass):
   const account = user.microsLeft <= tenant.microsLeft ? user : tenant;
   const left = money(Math.max(0, account.microsLeft));
   const who = account.user === '' ? `tenant ${account.tenant}` : `user ${account.user}`;
-  const sentence = `no room on ${count(view.fleet.size, 'worker')} where ${left} suffice, which is what ${who} has left`;
+  const where = `on ${count(view.fleet.size, 'worker')} where ${left} suffice`;
+  const sentence = `no room ${where}, which is what ${who} has left`;
   const quota = {
     tenant: account.tenant,
     user: account.user,

@@ -73,7 +73,11 @@ export function newHold(state: State, live: LiveJob, claim: Claim): ReturnType<t
 }
 
 /** What a nomination has set aside. */
-export function nominationHold({ claim, priceMicros, live }: Nomination): ReturnType<typeof holdOf> {
+export function nominationHold({
+  claim,
+  priceMicros,
+  live,
+}: Nomination): ReturnType<typeof holdOf> {
   return holdOf(deviceMillisOf(claim), priceMicros, live.job.spec.timeLimitMs);
 }
 

@@ -9,12 +9,7 @@ import { unpackSpec } from '../../src/model/spec.ts';
 import type { Coordinator } from '../../src/protocol/coordinator.ts';
 import type { Commit } from './checkers/mirror.ts';
 import { Checker } from './checkers/checker.ts';
-import {
-  CONTROLLER_POINTS,
-  ControllerProcess,
-  findingLog,
-  TIMERS,
-} from './controllerProcess.ts';
+import { CONTROLLER_POINTS, ControllerProcess, findingLog, TIMERS } from './controllerProcess.ts';
 import { Coverage } from './coverage.ts';
 import { CrashPoints } from './crashPoints.ts';
 import { LogDisk } from './logs.ts';

@@ -40,7 +40,8 @@ export class Operator {
     for (const { budget } of controller ? [...controller.state.accounts.all()] : []) {
       if (!budget) continue;
       const { tenant, user } = budget;
-      if (!this.#keepsBudgets) controller?.mutate({ kind: 'delete-budget', tenant, user, by: 'op' });
+      if (!this.#keepsBudgets)
+        controller?.mutate({ kind: 'delete-budget', tenant, user, by: 'op' });
       else {
         const roomy = { ...UNLIMITED, tenant, user, deviceMillis: this.#largestNeed(tenant, user) };
         const isSet = sameLimits(budget, roomy);

@@ -39,7 +39,10 @@ function step(cluster: Cluster, controller: Controller, over: boolean): void {
       const result = mutate({ kind: 'withdraw', owner: first.claim.owner, reason: 'withdrawn' });
       if (result.kind === 'done') coverage.saw('nomination withdrawn');
     } else if (world.chance(0.7)) {
-      const tasks = members.map((one) => ({ ...one, claim: { ...one.claim, state: 'HELD' as const } }));
+      const tasks = members.map((one) => ({
+        ...one,
+        claim: { ...one.claim, state: 'HELD' as const },
+      }));
       const result = mutate({ kind: 'assign', job: live.job.id, round: live.job.round, tasks });
       if (result.kind === 'done') coverage.saw('nominated, then assigned');
     }

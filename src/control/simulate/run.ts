@@ -3,6 +3,7 @@
  * store, no agent and no network; what is applied counts as committed, and ended jobs leave the
  * memory as they do after a commit.
  */
+import type { Explanation } from '../../core/explain.ts';
 import { neverFits } from '../../core/placement/admission.ts';
 import { assert } from '../../lib/errors.ts';
 import type { Random } from '../../lib/random.ts';
@@ -44,7 +45,7 @@ export interface Outcome {
   measures: Measures;
   machines: Machines;
   state: State;
-  reasons: ReadonlyMap<string, string>;
+  reasons: ReadonlyMap<string, Explanation>;
   /** Why jobs were refused at submission, and how many. */
   refused: Map<string, number>;
   endings: Map<JobEnding['state'], number>;
@@ -75,7 +76,7 @@ class Simulation {
   readonly #state: State;
   readonly #measures: Measures;
   readonly #machines: Machines;
-  readonly #reasons = new Map<string, string>();
+  readonly #reasons = new Map<string, Explanation>();
   readonly #refused = new Map<string, number>();
   readonly #endings = new Map<JobEnding['state'], number>();
   readonly #live = new Map<JobId, SimulatedJob>();
@@ -247,7 +248,7 @@ class Simulation {
     const giveUp = (): void => {
       const live = this.#state.jobs.get(job);
       if (!live?.tasks.some((task) => task.state === 'PENDING' && task.attempts === 0)) return;
-      const why = this.#reasons.get(live.classKey);
+      const why = this.#reasons.get(live.classKey)?.sentence;
       const reason = `not started within ${withinMs / 1000} s${why ? `: ${why}` : ''}`;
       apply(this.#state, { kind: 'give-up', job, reason }, this.#agenda.now());
       this.#hint();

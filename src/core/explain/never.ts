@@ -2,7 +2,7 @@
 import type { Constraint } from '../../model/placement.ts';
 import { matches } from '../placement/capacity.ts';
 import { satisfies, tooSmall, unsuitable } from '../placement/constraints.ts';
-import type { Fleet, FleetWorker } from '../placement/fleet.ts';
+import type { Fleet } from '../placement/fleet.ts';
 import type { PlacementRequest, PlannerWorker } from '../placement/request.ts';
 import { count, gigabytes } from './words.ts';
 
@@ -94,7 +94,7 @@ function elsewhere(fleet: Fleet, request: PlacementRequest): string[] {
   if (request.pool === '') return [];
   const anywhere = { ...request, pool: '' };
   const pools = new Map<string, number>();
-  for (const worker of fleet.workers() as Iterable<FleetWorker>) {
+  for (const worker of fleet.workers()) {
     if (!fleet.accepts(worker, anywhere)) continue;
     pools.set(worker.info.pool, (pools.get(worker.info.pool) ?? 0) + 1);
   }

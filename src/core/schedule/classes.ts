@@ -81,7 +81,7 @@ export class Classes {
     pending.waiting++;
     pending.queue.add(task);
     if (this.#nominated.has(task.task)) pending.queue.takeOut(task);
-    else this.#listed(pending);
+    else this.#listed(pending, old !== undefined);
   }
 
   removeTask(id: TaskId): void {
@@ -109,7 +109,7 @@ export class Classes {
     if (!task) return;
     const pending = this.get(task.classKey);
     pending.queue.putBack(task);
-    this.#listed(pending);
+    this.#listed(pending, true);
   }
 
   /** From now on what fits for one tenant may not for another. */
@@ -144,10 +144,10 @@ export class Classes {
     this.#idle.clear();
   }
 
-  #listed(pending: PendingClass): void {
+  /** Another single task of a class that does not fit changes nothing; a gang may be complete. */
+  #listed(pending: PendingClass, again: boolean): void {
     if (pending.queue.sleeping) this.sleeping.add(pending);
-    // Another single task of a class that does not fit changes nothing; a gang may be complete.
-    if (pending.told === '' || pending.request.gangSize > 1) this.open.add(pending);
+    if (again || pending.told === '' || pending.request.gangSize > 1) this.open.add(pending);
   }
 
   #unlist(task: PendingTask): PendingClass {

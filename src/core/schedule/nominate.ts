@@ -1,10 +1,11 @@
 /** Nominations that come true, that have found something better, or that have become void. */
 import type { Claim } from '../../model/claim.ts';
+import { taskOf } from '../../model/ids.ts';
 import type { FleetWorker } from '../placement/fleet.ts';
 import { conflicts } from './ends.ts';
 import type { Nomination } from './nominations.ts';
 import type { Planning } from './planning.ts';
-import { taskOf, type Booked, type PendingTask } from './view.ts';
+import type { Booked, PendingTask } from './view.ts';
 
 export function settleNominations(planning: Planning): void {
   const { view } = planning;
@@ -14,8 +15,9 @@ export function settleNominations(planning: Planning): void {
   for (const reservation of kept) view.reservations.lift(reservation);
   for (const nomination of [...view.nominations.values()]) {
     const members = membersOf(planning, nomination);
-    const void_ = members ? closedOn(planning, nomination) : 'what it was for waits no more';
-    if (!members || void_) withdraw(planning, nomination, void_ ?? '');
+    const closed = closedOn(planning, nomination);
+    if (!members) withdraw(planning, nomination, 'what it was for waits no more');
+    else if (closed) withdraw(planning, nomination, closed);
     else if ([...nomination.claims.values()].every(({ claim }) => isClear(planning, claim))) {
       planning.fulfil(nomination.of, members);
     } else if (view.freed.size > 0) {

@@ -2,11 +2,10 @@
  * What an account still allows: devices at once, device time and money. Checked for the user and
  * for the tenant; what this plan has placed counts.
  */
+import { deviceMsOf, HOUR_MS, holdMs } from '../money.ts';
 import type { PlacementRequest, PlannerWorker } from '../placement/request.ts';
 import type { Account, Hold } from './accounts.ts';
 import type { PendingClass } from './classes.ts';
-
-const HOUR_MS = 3_600_000;
 
 export type Limit = 'devices' | 'device-time' | 'money';
 
@@ -30,9 +29,9 @@ export function hourMicros({ resources }: PlacementRequest, price: Price): numbe
 
 /** What one task sets aside, at this price. */
 export function holdOf(request: PlacementRequest, price: Price | null): Hold {
-  const ms = request.timeLimitMs > 0 ? Math.min(request.timeLimitMs, HOUR_MS) : HOUR_MS;
+  const ms = holdMs(request.timeLimitMs);
   return {
-    deviceMs: Math.floor((deviceMillisOf(request.resources) * ms) / 1000),
+    deviceMs: deviceMsOf(deviceMillisOf(request.resources), ms),
     micros: price ? Math.ceil((hourMicros(request, price) / HOUR_MS) * ms) : 0,
   };
 }
@@ -52,13 +51,6 @@ export function bindingLimit(
   if (first?.mode === 'hard' || user === tenant) return first;
   const second = bindingOf(tenant, request, count, micros);
   return second?.mode === 'hard' ? second : (first ?? second);
-}
-
-/** Money left on the account that has less; infinite where nothing limits it. */
-export function moneyLeft({ owner }: PendingClass): { account: Account; left: number } {
-  const { tenant, user } = owner;
-  const account = user.microsLeft <= tenant.microsLeft ? user : tenant;
-  return { account, left: account.microsLeft };
 }
 
 function bindingOf(

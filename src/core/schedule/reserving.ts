@@ -24,12 +24,14 @@ const START_MS = 60_000;
 
 export class Reserving {
   readonly #planning: Planning;
+  /** Bands whose first that does not fit was found no place to keep: only the first is kept one. */
+  readonly #inVain = new Set<number>();
 
   constructor(planning: Planning) {
     this.#planning = planning;
   }
 
-  /** Gives up what is not wanted any more or cannot be used, and reconsiders what takes too long. */
+  /** Gives up what is not wanted or cannot be used; what takes too long is reconsidered. */
   check(): void {
     const { view, nowMs } = this.#planning;
     const { reservations, fleet, classes } = view;
@@ -128,7 +130,8 @@ export class Reserving {
     const { view, nowMs } = this.#planning;
     const { request, shape } = pending;
     const soughtMs = nowMs - shape.noProspectAtMs;
-    if (!aged && soughtMs >= 0 && soughtMs < SEEK_AGAIN_MS && !current) return;
+    const soon = soughtMs >= 0 && soughtMs < SEEK_AGAIN_MS;
+    if (!aged && !current && (soon || this.#inVain.has(request.band))) return;
     if (current) view.reservations.lift(current);
     const options = { nowMs, guess: aged, looks: LOOKS };
     const prospect = earliest(view, request, count, options);
@@ -138,6 +141,7 @@ export class Reserving {
     }
     if (!prospect) {
       shape.noProspectAtMs = nowMs;
+      this.#inVain.add(request.band);
       return;
     }
     const patienceMs = Math.max(

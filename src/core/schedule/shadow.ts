@@ -72,7 +72,7 @@ function openingsOn(
   { nowMs, guess }: ProspectOptions,
 ): Opening[] {
   const { exclusive, antiAffinity } = request.placement;
-  const most = exclusive || antiAffinity !== '' ? 1 : count;
+  const mostEver = exclusive || antiAffinity !== '' ? 1 : count;
   const ends = [...worker.claims.values()].map((claim) => {
     const end = endOf(view, claim, nowMs);
     const conflict = conflicts(view, claim, request);
@@ -84,7 +84,8 @@ function openingsOn(
   const found: Opening[] = [];
   let now: End = { atMs: nowMs, known: true };
   for (let gone = 0; now.atMs < FOREVER; gone++) {
-    while (conflicting === 0 && found.length < most) {
+    const most = conflicting === 0 ? mostEver : 0;
+    while (found.length < most) {
       const fit = scratch.fit(request.resources);
       if (!fit.fits) break;
       const spot = { worker: worker.info.id, devices: fit.devices, ports: fit.ports };
@@ -92,7 +93,7 @@ function openingsOn(
       scratch.take(claimOf(MEMBER, worker.info.id, request.resources, fit));
     }
     const next = ends[gone];
-    if (!next || found.length >= most || next.end.atMs >= beforeMs) break;
+    if (!next || found.length >= mostEver || next.end.atMs >= beforeMs) break;
     scratch.give(next.claim);
     if (next.conflict) conflicting--;
     now = { atMs: next.end.atMs, known: now.known && next.end.known };

@@ -1,7 +1,13 @@
 /** The planner's own copy of what it plans over, kept equal to the state by deltas. */
 import type { Usage } from '../../model/account.ts';
 import type { Claim } from '../../model/claim.ts';
-import type { AttemptUid, JobId, TaskId, WorkerId } from '../../model/ids.ts';
+import {
+  taskOf,
+  type AttemptUid,
+  type JobId,
+  type TaskId,
+  type WorkerId,
+} from '../../model/ids.ts';
 import { Fleet } from '../placement/fleet.ts';
 import type { PlacementRequest, PlannerWorker } from '../placement/request.ts';
 import { Accounts, type Account } from './accounts.ts';
@@ -216,11 +222,6 @@ export class PlannerView {
 }
 
 const NONE: ReadonlySet<AttemptUid> = new Set();
-
-/** An attempt's uid begins with its task's id. */
-export function taskOf(uid: AttemptUid): TaskId {
-  return uid.slice(0, uid.lastIndexOf('.', uid.lastIndexOf('.') - 1)) as TaskId;
-}
 
 function isCounted({ gangSize, arrayLimit }: PlacementRequest): boolean {
   return gangSize > 1 || arrayLimit > 0;

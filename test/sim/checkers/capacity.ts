@@ -43,7 +43,8 @@ export class CapacityChecker {
     for (const worker of touched) this.#check(worker);
     for (const { row } of commit.attempts) {
       const state = this.#mirror.claims.get(row.uid)?.state ?? 'none';
-      const wanted = row.state === 'ENDED' ? 'none' : row.state === 'STOPPING' ? 'RELEASING' : 'HELD';
+      const wanted =
+        row.state === 'ENDED' ? 'none' : row.state === 'STOPPING' ? 'RELEASING' : 'HELD';
       must(state === wanted, 'I7', () => `${row.uid} is ${row.state}, its claim ${state}`);
     }
     for (const { row } of commit.workers) {
@@ -85,7 +86,10 @@ export class CapacityChecker {
     const row = this.#mirror.workers.get(worker);
     must(!!row && row.ended_at_ms === null, 'I7', () => `a claim on ${worker}, which is not there`);
     const resources = JSON.parse(row?.resources ?? '{}') as WorkerResources;
-    for (const [how, all] of [['held', this.#held] as const, ['promised', this.#promised] as const]) {
+    for (const [how, all] of [
+      ['held', this.#held] as const,
+      ['promised', this.#promised] as const,
+    ]) {
       const sums = heldBy(all, worker);
       const fits = sums.cpuMillis <= resources.cpuMillis;
       must(fits, 'I7', () => `CPUs of ${worker} are ${how} twice`);

@@ -10,7 +10,8 @@ export class Disk {
   constructor(file: string) {
     this.#db = new DatabaseSync(file, { readOnly: true });
     this.#job = this.#db.prepare('SELECT 1 FROM jobs WHERE id = ?');
-    const sums = 'count(*) count, coalesce(sum(micros), 0) micros, coalesce(sum(device_ms), 0) time';
+    const sums =
+      'count(*) count, coalesce(sum(micros), 0) micros, coalesce(sum(device_ms), 0) time';
     this.#sums = this.#db.prepare(`SELECT ${sums} FROM ledger`);
   }
 

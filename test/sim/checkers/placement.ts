@@ -54,7 +54,11 @@ export class PlacementChecker {
       const { antiAffinity } = spec.placement;
       const apart = antiAffinity !== '' && antiAffinity === other.spec.placement.antiAffinity;
       const same = apart && job.tenant === other.job.tenant;
-      must(!same, 'I7', () => `${owner} and ${other.owner} share ${worker} despite ${antiAffinity}`);
+      must(
+        !same,
+        'I7',
+        () => `${owner} and ${other.owner} share ${worker} despite ${antiAffinity}`,
+      );
     }
     if (spec.placement.locality !== '') this.#checkLocality(owner, spec, site);
   }
