@@ -55,8 +55,8 @@ export const TIMERS = {
   killMarginMs: 8000,
   longPollMs: 8000,
 };
-/** Until the schedule loop applies what it preempts. */
-const POLICY: SchedulePolicy = { ...DEFAULT_POLICY, preemption: false };
+/** Within the hours that a seed's clock may leap, and sooner than a busy seed is over. */
+const POLICY: SchedulePolicy = { ...DEFAULT_POLICY, ageingMs: 60_000 };
 const LOOPS = { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000, chargesMs: 1000 };
 
 export class ControllerProcess {
