@@ -54,6 +54,9 @@ bench-jobs: setup $(BENCH_INSTALLED) ## Measure jobs beside BullMQ, graphile-wor
 	@tools/system-packages.sh redis-server
 	node bench/jobs/main.ts $(ARGS)
 
+bench-scheduler: setup ## Measure the planner; TRACES=DIR takes the openb traces
+	node bench/scheduler/main.ts $(if $(TRACES),--traces $(TRACES)) $(ARGS)
+
 system-packages: ## Install what tests need from Debian or Ubuntu (as root; else says what)
 	@tools/system-packages.sh strace eatmydata faketime prometheus python3 curl
 
@@ -68,7 +71,7 @@ help: ## This list
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } \
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: up setup test check fmt gen sim soak bench-jobs system-packages lock clean help
+.PHONY: up setup test check fmt gen sim soak bench-jobs bench-scheduler system-packages lock clean help
 
 .node/bin/node:
 	@tools/get-node.sh node-$(PLATFORM)@$(NODE_VERSION)

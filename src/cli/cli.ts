@@ -1,4 +1,5 @@
 /** The command line: finds the command and runs it. bin/drover.ts calls it for all but roles. */
+import { budgetCommand } from './budget.ts';
 import { cancelCommand } from './cancel.ts';
 import type { Command } from './command.ts';
 import { reportError } from './errors.ts';
@@ -18,6 +19,7 @@ import { simulateCommand } from './simulate.ts';
 import { submitCommand } from './submit.ts';
 import { tokensCommand } from './tokens.ts';
 import { UsageError } from './args.ts';
+import { usageCommand } from './usage.ts';
 import { versionCommand } from './version.ts';
 import { waitCommand } from './wait.ts';
 import { whyCommand } from './why.ts';
@@ -44,6 +46,8 @@ const cliCommands: Command[] = [
   workersCommand,
   simulateCommand,
   tokensCommand,
+  budgetCommand,
+  usageCommand,
   loginCommand,
   infoCommand,
   versionCommand,

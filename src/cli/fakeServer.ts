@@ -4,13 +4,15 @@ import type { AddressInfo } from 'node:net';
 import type { TokenView, WorkerView } from '../protocol/fleet.ts';
 import type { JobView, QueueEntry } from '../protocol/jobs.ts';
 import { jobSpec, type SubmittedSpec } from '../protocol/jobSpec.ts';
+import { fakeAccounts, type FakeAccounts } from '../protocol/fakeAccounts.ts';
 import { fakeWhy } from '../protocol/fakeWhy.ts';
 import type { WhyView } from '../protocol/why.ts';
+import { answerAccounts } from './fakeAccountRoutes.ts';
 import { addJob, endJob, type FakeJob } from './fakeJobs.ts';
 
 export const FAKE_TOKEN = 'drv_test_token';
 
-interface FakeRequest {
+export interface FakeRequest {
   method: string;
   path: string;
   query: URLSearchParams;
@@ -26,6 +28,7 @@ export interface FakeServer {
   queue: QueueEntry[];
   /** Laid over what the fake says by itself, by job. */
   explanations: Map<string, Partial<WhyView>>;
+  accounts: FakeAccounts;
   /** Everything that was asked, in order. */
   requests: FakeRequest[];
   /** Looked at first; true means it has answered (or cut the connection) itself. */
@@ -47,6 +50,7 @@ export async function startFakeServer(): Promise<FakeServer> {
     tokens: [],
     queue: [],
     explanations: new Map(),
+    accounts: fakeAccounts(),
     requests: [],
     intercept: () => false,
     onSubmit: () => {},
@@ -129,6 +133,9 @@ async function answer(exchange: Exchange): Promise<void> {
   if (resource === 'cluster') return send(response, 200, { data: CLUSTER, meta: {} });
   if (resource === 'workers') return answerWorkers(exchange, id, action);
   if (resource === 'tokens') return answerTokens(exchange, id);
+  if (resource === 'plan' || resource === 'budgets' || resource === 'usage') {
+    return answerAccounts(request, response, fake.accounts);
+  }
   problem(response, 404, 'NOT_FOUND', 'no such route');
 }
 

@@ -11,6 +11,7 @@ import type { CliIo } from './io.ts';
 import { toSpec } from './jobDraft.ts';
 import { explainEnd, judgeEnd, waitForEnd } from './jobEnd.ts';
 import { exactOutput, jsonOutput, prefixedOutput } from './logOutput.ts';
+import { showPlan } from './plan.ts';
 import { showWaitStatus } from './waitStatus.ts';
 
 const placementOptions = {
@@ -56,6 +57,7 @@ const options = {
   name: { kind: 'text', value: 'NAME', help: 'a name for lists' },
   label: { kind: 'list', value: 'K=V', help: 'a label' },
   ports: { kind: 'text', value: 'N', help: 'TCP ports it needs on its worker' },
+  plan: { kind: 'flag', help: 'say where, when and for how much, and submit nothing' },
   detach: { kind: 'flag', short: 'd', help: 'print the id and return at once' },
 } as const satisfies OptionTable;
 
@@ -74,6 +76,10 @@ export const runCommand = defineCommand({
   failureCode: EXIT.drover,
   async run({ options, positionals, rest }, context) {
     const spec = specFromFlags(options, positionals, rest, context.io);
+    if (options.plan) {
+      if (options.detach) throw new UsageError('--plan and --detach exclude each other');
+      return showPlan(context, spec);
+    }
     const client = context.client();
     return options.detach ? submitOnly(context, client, spec) : runToEnd(context, client, spec);
   },
@@ -90,7 +96,7 @@ function specFromFlags(
     const message = positionals.length > 0 ? 'the command goes after --' : 'there is no command';
     throw new UsageError(message, `drover run … -- ${words}`);
   }
-  const { detach: _, label, ...plain } = flags;
+  const { detach: _, plan: __, label, ...plain } = flags;
   const labels = label.length > 0 ? labelsFromList(label, '--label') : undefined;
   const draft = { ...plain, labels, command };
   return toSpec(onlySet(draft), { cwd: io.cwd, env: io.env, label: flagName });

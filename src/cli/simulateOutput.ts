@@ -1,5 +1,5 @@
 /** A simulation as tables: the runs side by side, then waits, pools, tenants and what never ran. */
-import type { PoolRow, RunReport, Simulation, WaitRow } from '../protocol/simulation.ts';
+import type { PoolRow, RunReport, Simulation, TenantRow, WaitRow } from '../protocol/simulation.ts';
 import type { CommandContext } from './command.ts';
 import { shortDuration } from './durations.ts';
 import { printTable, type Column } from './table.ts';
@@ -8,10 +8,9 @@ const TENANTS_SHOWN = 20;
 const REASONS_SHOWN = 10;
 const MICROS = 1_000_000;
 
-export async function printSimulation(
-  context: CommandContext,
-  simulation: Simulation,
-): Promise<void> {
+type Printer = Pick<CommandContext, 'io' | 'print' | 'notice'>;
+
+export async function printSimulation(context: Printer, simulation: Simulation): Promise<void> {
   const { runs } = simulation;
   await printSkipped(context, simulation);
   await printSummary(context, simulation);
@@ -23,7 +22,7 @@ export async function printSimulation(
   await printUnschedulable(context, runs);
 }
 
-async function printSkipped(context: CommandContext, { workload }: Simulation): Promise<void> {
+async function printSkipped(context: Printer, { workload }: Simulation): Promise<void> {
   for (const { reason, count, lines } of workload.skipped) {
     const more = count > lines.length ? ', …' : '';
     const where = lines.length > 0 ? ` (line ${lines.join(', ')}${more})` : '';
@@ -33,7 +32,7 @@ async function printSkipped(context: CommandContext, { workload }: Simulation): 
 
 type Fact = { name: string; values: string[] };
 
-async function printSummary(context: CommandContext, simulation: Simulation): Promise<void> {
+async function printSummary(context: Printer, simulation: Simulation): Promise<void> {
   const { runs, workload } = simulation;
   const rows: Fact[] = [];
   const row = (name: string, value: (run: RunReport) => string): void => {
@@ -65,7 +64,7 @@ async function printSummary(context: CommandContext, simulation: Simulation): Pr
   await printTable(context.io, rows, [
     { title: `${workload.name} (seed ${workload.seed})`, value: (fact) => fact.name },
     ...runs.map((run, at) => ({
-      title: run.name.toUpperCase(),
+      title: run.name,
       value: (fact: Fact) => fact.values[at] || '-',
     })),
   ]);
@@ -74,7 +73,7 @@ async function printSummary(context: CommandContext, simulation: Simulation): Pr
 type Wait = WaitRow & { run: string };
 
 /** Bands together, so that the runs of each lie side by side. */
-async function printWaits(context: CommandContext, simulation: Simulation): Promise<void> {
+async function printWaits(context: Printer, simulation: Simulation): Promise<void> {
   const { runs, workload } = simulation;
   const sources = [
     ...(workload.recorded ? [{ name: 'as recorded', wait: workload.recorded }] : []),
@@ -101,9 +100,9 @@ async function printWaits(context: CommandContext, simulation: Simulation): Prom
   ]);
 }
 
-async function printPools(context: CommandContext, runs: RunReport[]): Promise<void> {
+async function printPools(context: Printer, runs: RunReport[]): Promise<void> {
   type Row = PoolRow & { run: string };
-  const rows = runs.flatMap((run) => run.pools.map((pool) => ({ ...pool, run: run.name })));
+  const rows = byName(runs, (run) => run.pools, 'pool');
   const named: Column<Row>[] = runs.length > 1 ? [{ title: 'RUN', value: (row) => row.run }] : [];
   await printTable(context.io, rows, [
     { title: 'POOL', value: (row) => row.pool },
@@ -118,31 +117,37 @@ async function printPools(context: CommandContext, runs: RunReport[]): Promise<v
   ]);
 }
 
-async function printTenants(context: CommandContext, runs: RunReport[]): Promise<void> {
-  const names = [...new Set(runs.flatMap((run) => run.tenants.map(({ tenant }) => tenant)))];
-  if (names.length < 2) return;
-  const find = (run: RunReport, name: string) => run.tenants.find((row) => row.tenant === name);
+async function printTenants(context: Printer, runs: RunReport[]): Promise<void> {
+  type Row = TenantRow & { run: string };
+  const rows = byName(runs, (run) => run.tenants, 'tenant');
+  const shown = TENANTS_SHOWN * runs.length;
+  if (rows.length <= runs.length) return;
+  const named: Column<Row>[] = runs.length > 1 ? [{ title: 'RUN', value: (row) => row.run }] : [];
   await context.print('');
-  await printTable(context.io, names.slice(0, TENANTS_SHOWN), [
-    { title: 'TENANT', value: (name) => name },
-    { title: 'JOBS', value: (name) => number(find(runs[0]!, name)?.jobs ?? 0) },
-    ...runs.flatMap((run) => {
-      const of = runs.length > 1 ? ` (${run.name.toUpperCase()})` : '';
-      return [
-        {
-          title: `DEVICE HOURS${of}`,
-          value: (name: string) => hours(find(run, name)?.deviceHours),
-        },
-        { title: `CPU HOURS${of}`, value: (name: string) => hours(find(run, name)?.cpuHours) },
-        { title: `COST${of}`, value: (name: string) => money(find(run, name)?.usedMicros) || '-' },
-      ];
-    }),
+  await printTable(context.io, rows.slice(0, shown), [
+    { title: 'TENANT', value: (row) => row.tenant },
+    ...named,
+    { title: 'JOBS', value: (row) => number(row.jobs) },
+    { title: 'DEVICE HOURS', value: (row) => hours(row.deviceHours) },
+    { title: 'CPU HOURS', value: (row) => hours(row.cpuHours) },
+    { title: 'COST', value: (row) => money(row.usedMicros) || '-' },
   ]);
-  const left = names.length - TENANTS_SHOWN;
+  const left = Math.ceil((rows.length - shown) / runs.length);
   if (left > 0) await context.notice(`${left} more tenants: --json has all`);
 }
 
-async function printUnschedulable(context: CommandContext, runs: RunReport[]): Promise<void> {
+/** The rows of all runs, those of one name together, in the order of the first run. */
+function byName<Row extends object>(
+  runs: RunReport[],
+  rowsOf: (run: RunReport) => Row[],
+  name: keyof Row,
+): (Row & { run: string })[] {
+  const rows = runs.flatMap((run) => rowsOf(run).map((row) => ({ ...row, run: run.name })));
+  const names = [...new Set(rows.map((row) => row[name]))];
+  return names.flatMap((one) => rows.filter((row) => row[name] === one));
+}
+
+async function printUnschedulable(context: Printer, runs: RunReport[]): Promise<void> {
   const rows = runs.flatMap((run) =>
     run.unschedulable.map(({ reason, jobs }) => ({ run: run.name, reason, jobs })),
   );
@@ -177,13 +182,13 @@ function share(value: number | null): string {
   return value === null ? '' : `${(value * 100).toFixed(1)} %`;
 }
 
-function hours(value: number | undefined): string {
-  return value === undefined ? '-' : value.toLocaleString('en-US', { maximumFractionDigits: 1 });
+function hours(value: number): string {
+  return value.toLocaleString('en-US', { maximumFractionDigits: 1 });
 }
 
 /** In whatever currency the prices are. */
-function money(micros: number | undefined): string {
-  if (!micros) return '';
+function money(micros: number): string {
+  if (micros === 0) return '';
   const digits = { minimumFractionDigits: 2, maximumFractionDigits: 2 };
   return (micros / MICROS).toLocaleString('en-US', digits);
 }

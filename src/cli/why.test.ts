@@ -69,7 +69,7 @@ test('what there is nothing to say about is left out', async () => {
 
 test('a task is its job; --json is the whole answer', async () => {
   const { stdout } = await run(['why', 'j1.7', '--json']);
-  expect(JSON.parse(stdout)).toMatchObject({ job: 'j1', code: 'NO_WORKERS', suggestions: [] });
+  expect(JSON.parse(stdout)).toMatchObject({ job: 'j1', code: 'NO_WORKER', suggestions: [] });
 });
 
 test('names cannot move the cursor', async () => {

@@ -6,7 +6,7 @@ import type { LogAck, LogChunk } from '../protocol/agent.ts';
 import type { LogPage, LogQuery } from '../protocol/coordinator.ts';
 import type { State } from '../state/state.ts';
 import type { History } from '../store/contract.ts';
-import type { AttemptRow } from '../store/tables.ts';
+import type { AttemptRow } from '../store/database.ts';
 import type { Agents } from './agents.ts';
 import type { Jobs } from './jobs.ts';
 import type { LogStore, OwnedChunk } from './logs.ts';

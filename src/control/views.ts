@@ -8,7 +8,7 @@ import type { Token } from '../model/token.ts';
 import type { TokenView, WorkerView } from '../protocol/fleet.ts';
 import type { AttemptView, EventView, JobView, TaskView } from '../protocol/jobs.ts';
 import { endingOf, type LiveJob, type LiveWorker } from '../state/live.ts';
-import type { AttemptRow, EventRow, JobRow } from '../store/tables.ts';
+import type { AttemptRow, EventRow, JobRow } from '../store/database.ts';
 
 export function liveJobView(live: LiveJob, waitReason: string | undefined): JobView {
   const { job, counts } = live;

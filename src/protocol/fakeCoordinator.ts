@@ -8,6 +8,7 @@ import { SCOPES, type Principal } from '../model/token.ts';
 import type * as agent from './agent.ts';
 import type { Coordinator, LogPage, LogQuery, Page, Readiness } from './coordinator.ts';
 import type { SubmitReply, SubmitRequest, TunnelTicket } from './coordinator.ts';
+import { fakeAccounts } from './fakeAccounts.ts';
 import { allow, pageOf } from './fakeAnswers.ts';
 import { FakeFleet } from './fakeFleet.ts';
 import { isEnded, jobView, newJob, type FakeJob } from './fakeJobs.ts';
@@ -31,6 +32,12 @@ export class FakeCoordinator implements Coordinator {
   readonly #fleet: FakeFleet;
   readonly #work: FakeWork;
   readonly #keys = new Map<string, { bodyHash: string | null; ids: string[] }>();
+  readonly accounts = fakeAccounts();
+  readonly plan = this.accounts.plan;
+  readonly listBudgets = this.accounts.listBudgets;
+  readonly setBudget = this.accounts.setBudget;
+  readonly deleteBudget = this.accounts.deleteBudget;
+  readonly usage = this.accounts.usage;
   #counter = 0;
   #generation = 0;
 

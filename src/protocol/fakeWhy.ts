@@ -8,7 +8,7 @@ export function fakeWhy(job: JobView, ahead: Pick<JobView, 'id' | 'name'>[] = []
   return {
     job: job.id,
     state: job.state,
-    code: ended ? 'ENDED' : waits ? 'NO_WORKERS' : 'RUNNING',
+    code: ended ? 'ENDED' : waits ? 'NO_WORKER' : 'RUNNING',
     sentence: ended ? `it has ended, ${job.state}` : waits ? 'no worker has joined yet' : 'it runs',
     workers: [],
     position: waits ? ahead.length + 1 : null,

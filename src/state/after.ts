@@ -8,11 +8,15 @@ import type { LiveJob } from './live.ts';
 import type { State } from './state.ts';
 
 /** Called once for a job that is new or rebuilt. Whoever is not live has ended as wanted. */
-export function waitForOthers(state: State, live: LiveJob): void {
+export function waitForOthers(state: State, live: LiveJob, nowMs: number): void {
   const waits = new Set<JobId>();
   for (const { job } of live.job.spec.after) {
     const other = state.jobs.get(job);
-    if (!other || other.job.endedAtMs !== null) continue;
+    if (!other) continue;
+    if (other.job.endedAtMs !== null) {
+      if (giveUpAfter(state, live, other, nowMs)) return;
+      continue;
+    }
     waits.add(job);
     const dependents = state.dependents.get(job);
     if (dependents) dependents.add(live);
@@ -27,23 +31,27 @@ export function releaseDependents(state: State, ended: LiveJob, nowMs: number): 
   const dependents = state.dependents.get(ended.job.id);
   if (!dependents) return;
   state.dependents.delete(ended.job.id);
-  const how = jobState(ended.counts);
   for (const live of dependents) {
     if (live.job.endedAtMs !== null) continue;
     live.waitsFor?.delete(ended.job.id);
-    const unmet = live.job.spec.after.find(
-      ({ job, when }) => job === ended.job.id && !AFTER_MEANINGS[when](how),
-    );
-    if (unmet) {
-      const reason = `job ${ended.job.id} ended ${how}; this one was to run after: ${unmet.when}`;
-      for (const task of live.tasks) {
-        if (!taskEnded(task.state)) endTask(state, live, task, 'giveUp', reason, nowMs);
-      }
-    } else if (live.waitsFor?.size === 0) {
-      live.waitsFor = null;
-      for (const task of live.tasks) state.deltas.tasks.add(task);
-    }
+    if (giveUpAfter(state, live, ended, nowMs) || live.waitsFor?.size !== 0) continue;
+    live.waitsFor = null;
+    for (const task of live.tasks) state.deltas.tasks.add(task);
   }
+}
+
+/** True when the other one has ended so that this one can never run. */
+function giveUpAfter(state: State, live: LiveJob, ended: LiveJob, nowMs: number): boolean {
+  const how = jobState(ended.counts);
+  const unmet = live.job.spec.after.find(
+    ({ job, when }) => job === ended.job.id && !AFTER_MEANINGS[when](how),
+  );
+  if (!unmet) return false;
+  const reason = `job ${ended.job.id} ended ${how}; this one was to run after: ${unmet.when}`;
+  for (const task of live.tasks) {
+    if (!taskEnded(task.state)) endTask(state, live, task, 'giveUp', reason, nowMs);
+  }
+  return true;
 }
 
 /** It waits for nobody any more. */

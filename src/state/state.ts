@@ -17,14 +17,15 @@ import type { Task } from '../model/task.ts';
 import type { Token } from '../model/token.ts';
 import type { Worker } from '../model/worker.ts';
 import { Accounts } from './accounts.ts';
-import { releaseDependents, waitForOthers } from './after.ts';
+import { waitForOthers } from './after.ts';
 import { Changes, type EventNote, type Operation } from './changes.ts';
 import { Deltas } from './deltas.ts';
-import { endingOf, LiveAttempts, taskAt } from './live.ts';
+import { LiveAttempts, taskAt } from './live.ts';
 import type { IdempotencyEntry, KeyedSubmission, LiveJob, LiveWorker } from './live.ts';
 import type { Nomination, Snapshot } from './live.ts';
 import { adoptNomination, dropNomination, release, setAside, take } from './holdings.ts';
 import { classKeyOf } from './requests.ts';
+import { UsageDays } from './usageDays.ts';
 import { completeTasks, UNTOUCHED } from './tasks.ts';
 
 export interface StateOptions {
@@ -49,6 +50,7 @@ export class State {
   readonly poolPolicies = new Map<string, PoolPolicy>();
   readonly idempotency = new Map<string, IdempotencyEntry>();
   readonly accounts: Accounts;
+  readonly usageDays: UsageDays;
   readonly nominations = new Map<TaskId, Nomination>();
   /** Who waits for a job to end. */
   readonly dependents = new Map<JobId, Set<LiveJob>>();
@@ -69,6 +71,7 @@ export class State {
     for (const pool of options.pools ?? []) this.poolPolicies.set(pool.name, pool);
     this.halfLifeMs = options.halfLifeMs ?? DEFAULT_HALF_LIFE_MS;
     this.accounts = new Accounts(snapshot.accounts, snapshot.budgets);
+    this.usageDays = new UsageDays(snapshot.usageDays);
     this.clusterId = snapshot.clusterId;
     this.epoch = snapshot.epoch;
     this.#seq = snapshot.seq;
@@ -88,7 +91,7 @@ export class State {
       if (claim) setAside(this, attempt.job, claim, attempt.priceMicros, 1);
     }
     for (const claim of snapshot.claims) adoptNomination(this, claim);
-    for (const live of this.jobs.values()) waitForOthers(this, live);
+    for (const live of this.jobs.values()) waitForOthers(this, live, 0);
     for (const account of this.accounts.all()) this.deltas.accounts.add(account);
     for (const token of snapshot.tokens) this.#adoptToken(token);
     for (const { tenant, key, entry } of snapshot.idempotency) {
@@ -237,21 +240,6 @@ export class State {
   dropToken(token: Token): void {
     this.tokensByHash.delete(token.hash);
     mark(this.changes.tokens, token);
-  }
-
-  /** Called when the last task of a job ended: what its row must keep. */
-  endJob(live: LiveJob, nowMs: number): void {
-    const ending = endingOf(live);
-    live.job.endedAtMs = nowMs;
-    this.touchJob(live.job);
-    this.changes.endings.set(live.job, ending);
-    this.note(nowMs, {
-      kind: 'job.ended',
-      tenant: live.job.tenant,
-      job: live.job.id,
-      data: { state: ending.state, exitCode: ending.exitCode },
-    });
-    releaseDependents(this, live, nowMs);
   }
 
   /** After their end was committed nobody needs ended jobs in memory. */

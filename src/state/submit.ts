@@ -30,7 +30,7 @@ export function submit(state: State, mutation: Submit, nowMs: number): Result {
       nowMs,
     ),
   );
-  for (const live of jobs) if (live.job.spec.after.length > 0) waitForOthers(state, live);
+  for (const live of jobs) if (live.job.spec.after.length > 0) waitForOthers(state, live, nowMs);
   if (key !== null) {
     const entry = { bodyHash: bodyHash ?? '', ids, createdAtMs: nowMs };
     state.addKey({ tenant: mutation.tenant, key, entry });

@@ -9,7 +9,7 @@ export function scheduling(subject: () => Subject): void {
     const why = await it.why(admin, ids[1] ?? '');
     expect(why).toMatchObject({ job: ids[1], state: 'PENDING', position: 2, ahead: 1 });
     expect(why.aheadSample).toMatchObject([{ job: ids[0], name: 'first' }]);
-    expect(why).toMatchObject({ code: 'NO_WORKERS', tasks: { waiting: 1, running: 0 } });
+    expect(why).toMatchObject({ code: 'NO_WORKER', tasks: { waiting: 1, running: 0 } });
     expect(why.sentence).toBe('no worker has joined yet');
     await it.cancelJob(admin, ids[0] ?? '');
     expect(await it.why(admin, ids[1] ?? '')).toMatchObject({ position: 1, aheadSample: [] });

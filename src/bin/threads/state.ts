@@ -1,6 +1,7 @@
 /** The state thread: mutations, agent sessions and loops; the Coordinator answers from here. */
 import { workerData } from 'node:worker_threads';
 import { createController, type ControllerSettings } from '../../control/controller.ts';
+import type { SchedulePolicy } from '../../core/schedule/plan.ts';
 import type { LogStore } from '../../control/logs.ts';
 import type { Planner } from '../../control/planner.ts';
 import { systemClock } from '../../lib/clock.ts';
@@ -48,7 +49,12 @@ const logs = startThread<LogStore, LogThreadOptions>(
   ['append', 'read', 'wait', 'offsets', 'close'],
   died,
 );
-const planner = startThread<Planner, null>('planner', null, ['plan'], died);
+const planner = startThread<Planner, SchedulePolicy>(
+  'planner',
+  options.controller.schedule,
+  ['plan'],
+  died,
+);
 const stop: (() => Promise<unknown>)[] = [];
 
 serve(port, { boot, close });

@@ -78,6 +78,7 @@ function pathText(path: readonly PropertyKey[]): string {
 function keysAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
   const inner = unwrap(schema);
   const [first, ...rest] = path;
+  if (inner instanceof z.ZodPipe) return keysAt(inner.out as z.core.$ZodType, path);
   if (inner instanceof z.ZodUnion) {
     return inner.options.flatMap((option) => keysAt(option as z.core.$ZodType, path));
   }

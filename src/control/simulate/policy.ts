@@ -1,4 +1,5 @@
 /** What may be varied besides the fleet: `--policy key=value`. */
+import { DEFAULT_POLICY, type SchedulePolicy } from '../../core/schedule/plan.ts';
 import { DroverError } from '../../lib/errors.ts';
 import { nearest } from '../../lib/nearest.ts';
 import { PRIORITIES, type JobSpec, type Priority } from '../../model/job.ts';
@@ -6,6 +7,8 @@ import type { Readers } from './readers.ts';
 import type { SimulatedJob } from './workload.ts';
 
 export interface Policy {
+  /** The planner's own. */
+  schedule: SchedulePolicy;
   /** How often it is planned; 0: whenever something has changed. */
   tickMs: number;
   /** From placement to the command's start. */
@@ -21,10 +24,21 @@ export interface Policy {
 }
 
 const BAND_PREFIX = 'band.';
-const KEYS = ['tick', 'startDelay', 'bands', 'budgets', 'models'] as const;
+const KEYS = [
+  'tick',
+  'startDelay',
+  'bands',
+  'budgets',
+  'models',
+  'halfLife',
+  'ageing',
+  'backfill',
+  'preemption',
+] as const;
 
 export function readPolicy(given: readonly string[], readers: Readers): Policy {
   const policy: Policy = {
+    schedule: { ...DEFAULT_POLICY },
     tickMs: 0,
     startDelayMs: 0,
     bands: true,
@@ -62,6 +76,18 @@ function setOne(policy: Policy, key: string, value: string, readers: Readers): v
       return;
     case 'models':
       policy.models = onOrOff(key, value);
+      return;
+    case 'halfLife':
+      policy.schedule.halfLifeMs = readers.durationMs(value, 'halfLife');
+      return;
+    case 'ageing':
+      policy.schedule.ageingMs = readers.durationMs(value, 'ageing');
+      return;
+    case 'backfill':
+      policy.schedule.backfill = onOrOff(key, value);
+      return;
+    case 'preemption':
+      policy.schedule.preemption = onOrOff(key, value);
       return;
     case undefined: {
       const guess = nearest(key, KEYS);

@@ -3,6 +3,7 @@
  * store, no agent and no network; what is applied counts as committed, and ended jobs leave the
  * memory as they do after a commit.
  */
+import type { Explanation } from '../../core/explain.ts';
 import { neverFits } from '../../core/placement/admission.ts';
 import { assert } from '../../lib/errors.ts';
 import type { Random } from '../../lib/random.ts';
@@ -14,8 +15,8 @@ import type { Mutation, Result } from '../../state/mutations.ts';
 import { State } from '../../state/state.ts';
 import type { Planner } from '../planner.ts';
 import { createScheduleStep } from '../schedule.ts';
-import { withAccounts } from './accounts.ts';
 import { Agenda } from './agenda.ts';
+import { Charging, hasLimit } from './charging.ts';
 import { admissionPolicies, type Fleet } from './fleet.ts';
 import { Machines } from './machines.ts';
 import { Measures } from './measures.ts';
@@ -30,6 +31,8 @@ export interface RunOptions {
   horizonMs: number | null;
   planner: Planner;
   random: Random;
+  /** Past use weighs half after this time. */
+  halfLifeMs: number;
   /** How often it is planned; 0: whenever something has changed. */
   tickMs: number;
   startDelayMs: number;
@@ -42,7 +45,7 @@ export interface Outcome {
   measures: Measures;
   machines: Machines;
   state: State;
-  reasons: ReadonlyMap<string, string>;
+  reasons: ReadonlyMap<string, Explanation>;
   /** Why jobs were refused at submission, and how many. */
   refused: Map<string, number>;
   endings: Map<JobEnding['state'], number>;
@@ -73,13 +76,14 @@ class Simulation {
   readonly #state: State;
   readonly #measures: Measures;
   readonly #machines: Machines;
-  readonly #reasons = new Map<string, string>();
+  readonly #reasons = new Map<string, Explanation>();
   readonly #refused = new Map<string, number>();
   readonly #endings = new Map<JobEnding['state'], number>();
   readonly #live = new Map<JobId, SimulatedJob>();
   readonly #admitted = new WeakMap<JobSpec, { refusal: string | null }>();
   readonly #admission: ReturnType<typeof admissionPolicies>;
   readonly #step: () => Promise<void>;
+  readonly #charging: Charging;
   #next: SimulatedJob | null;
   #submitted = 0;
   #planAtMs: number | null = null;
@@ -94,10 +98,8 @@ class Simulation {
     this.#options = options;
     const { fleet, startMs, random, startDelayMs } = options;
     const agenda = new Agenda(startMs);
-    const state = new State(
-      snapshot(startMs),
-      fleet.pools.map(({ policy }) => policy),
-    );
+    const pools = fleet.pools.map(({ policy }) => policy);
+    const state = new State(snapshot(startMs), { pools, halfLifeMs: options.halfLifeMs });
     const measures = new Measures(fleet, startMs);
     const mutate = (mutation: Mutation): Result => apply(state, mutation, agenda.now());
     const mutateAndPlan = (mutation: Mutation): Result => {
@@ -115,7 +117,7 @@ class Simulation {
     this.#admission = admissionPolicies(fleet);
     this.#step = createScheduleStep({
       state,
-      planner: withAccounts(options.planner, fleet.budgets),
+      planner: options.planner,
       mutate,
       clock: agenda,
       hint: () => this.#hint(),
@@ -123,7 +125,12 @@ class Simulation {
       placed: (tasks) => void (this.#placements += tasks),
     });
     this.#next = take(options.jobs);
+    for (const { version: _, ...budget } of fleet.budgets) {
+      mutate({ kind: 'set-budget', budget, by: 'the fleet file' });
+    }
     openFleet(fleet, { ...core, machines, mutate: mutateAndPlan });
+    this.#charging = new Charging({ state, agenda, mutate, hint: () => this.#hint() });
+    if (fleet.budgets.some(hasLimit)) this.#charging.start();
   }
 
   async run(): Promise<void> {
@@ -168,7 +175,9 @@ class Simulation {
   /** Null when nothing more can happen: no job will come, none runs, and none can be placed. */
   #nextMs(): number | null {
     let nextMs = this.#agenda.nextMs;
-    if (!this.#next && !this.#agenda.busy && this.#planAtMs === null) return null;
+    if (!this.#next && this.#state.jobs.size === 0) return null;
+    const busy = this.#agenda.busy || this.#charging.mayRelease;
+    if (!this.#next && !busy && this.#planAtMs === null) return null;
     if (this.#next) {
       const atMs = this.#options.startMs + this.#next.atMs;
       nextMs = nextMs === null ? atMs : Math.min(nextMs, atMs);
@@ -211,6 +220,7 @@ class Simulation {
         owner: user,
         submittingPrincipal: user,
         specs: [spec],
+        links: [],
         idempotencyKey: null,
         bodyHash: null,
       },
@@ -220,6 +230,7 @@ class Simulation {
     const id = result.ids[0] as JobId;
     this.#live.set(id, job);
     this.#hint();
+    if (spec.maxCostMicros > 0) this.#charging.start();
     if (spec.startWithinMs > 0) this.#giveUpLater(id, spec.startWithinMs);
   }
 
@@ -237,7 +248,7 @@ class Simulation {
     const giveUp = (): void => {
       const live = this.#state.jobs.get(job);
       if (!live?.tasks.some((task) => task.state === 'PENDING' && task.attempts === 0)) return;
-      const why = this.#reasons.get(live.classKey);
+      const why = this.#reasons.get(live.classKey)?.sentence;
       const reason = `not started within ${withinMs / 1000} s${why ? `: ${why}` : ''}`;
       apply(this.#state, { kind: 'give-up', job, reason }, this.#agenda.now());
       this.#hint();
@@ -288,6 +299,7 @@ class Simulation {
         this.#measures.isWaiting(task, task.state === 'PENDING');
       }
       for (const attempt of changes.attempts.keys()) this.#machines.noticed(attempt);
+      if (changes.attempts.size > 0) this.#charging.wentOn();
       for (const [job, ending] of changes.endings) this.#ended(job, ending);
       state.evict(changes);
     }
@@ -318,6 +330,9 @@ function snapshot(startMs: number) {
     claims: [],
     workers: [],
     tokens: [],
+    budgets: [],
+    accounts: [],
+    usageDays: [],
     idempotency: [],
   };
 }

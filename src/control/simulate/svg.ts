@@ -139,13 +139,12 @@ function legend(lines: Line[], y: number): string[] {
   return lines
     .toReversed()
     .map(({ label, colour, dashed }) => {
-      const text = right;
-      const key = round(text - label.length * LETTER - 8);
+      const key = round(right - label.length * LETTER - 8);
       right = key - 24 - LEGEND_GAP;
       return (
         `<line x1="${key - 24}" x2="${key}" y1="${y - 4}" y2="${y - 4}" stroke="${colour}" ` +
         `stroke-width="2.5"${dashed ? ' stroke-dasharray="5 4"' : ''}/>` +
-        `<text x="${text}" y="${y}" text-anchor="end">${escaped(label)}</text>`
+        `<text x="${key + 8}" y="${y}">${escaped(label)}</text>`
       );
     })
     .toReversed();

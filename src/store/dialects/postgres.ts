@@ -8,15 +8,8 @@ import { DroverError } from '../../lib/errors.ts';
 import { DeposedError, type Store, type Value, type WriteBatch } from '../contract.ts';
 import { loadMigrations, pendingMigrations } from '../migrations.ts';
 import { readSnapshot } from '../rebuild.ts';
-import {
-  rowWidth,
-  TABLES,
-  TABLE_NAMES,
-  type ControllerRow,
-  type RowOperation,
-  type Database,
-  type TableName,
-} from '../tables.ts';
+import { rowWidth, TABLES, TABLE_NAMES, type RowOperation, type TableName } from '../tables.ts';
+import type { ControllerRow, Database } from '../database.ts';
 
 /** Any constant will do, as long as every Drover uses the same: "drover" in hex. */
 const LOCK_KEY = 0x64726f766572n;
@@ -180,10 +173,11 @@ async function commit(
       const writes = batch.tables[name];
       const prepared = statements.get(name);
       if (!writes || !prepared) continue;
+      // What goes goes first: another row may take its key in the same batch.
+      await run(client, name, 'delete', prepared.delete, writes.deletes);
       await run(client, name, 'fresh', prepared.fresh, writes.fresh);
       await run(client, name, 'insert', prepared.insert, writes.inserts);
       await run(client, name, 'update', prepared.update, writes.updates);
-      await run(client, name, 'delete', prepared.delete, writes.deletes);
     }
   });
 }

@@ -4,17 +4,17 @@
 // @generated from file drover/v1/schedule.proto (package drover.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { JobState } from "./job_pb.ts";
 import { file_drover_v1_job } from "./job_pb.ts";
-import type { Message } from "@bufbuild/protobuf";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file drover/v1/schedule.proto.
  */
 export const file_drover_v1_schedule: GenFile = /*@__PURE__*/
-  fileDesc("Chhkcm92ZXIvdjEvc2NoZWR1bGUucHJvdG8SCWRyb3Zlci52MSKdBQoDV2h5EgsKA2pvYhgBIAEoCRIiCgVzdGF0ZRgCIAEoDjITLmRyb3Zlci52MS5Kb2JTdGF0ZRIMCgRjb2RlGAMgASgJEhAKCHNlbnRlbmNlGAQgASgJEicKB3dvcmtlcnMYBSADKAsyFi5kcm92ZXIudjEuV2h5LldvcmtlcnMSFQoIcG9zaXRpb24YBiABKAVIAIgBARISCgVhaGVhZBgHIAEoBUgBiAEBEioKDGFoZWFkX3NhbXBsZRgIIAMoCzIULmRyb3Zlci52MS5XaHkuQWhlYWQSDAoEcnVsZRgJIAEoCRIoCgVxdW90YRgKIAEoCzIULmRyb3Zlci52MS5XaHkuUXVvdGFIAogBARIiChVwcmVkaWN0ZWRfc3RhcnRfYXRfbXMYCyABKANIA4gBARITCgtzdWdnZXN0aW9ucxgMIAMoCRIjCgV0YXNrcxgNIAEoCzIULmRyb3Zlci52MS5XaHkuVGFza3MSDQoFYXRfbXMYDiABKAMaNgoHV29ya2VycxIOCgZyZWFzb24YASABKAkSDQoFY291bnQYAiABKAUSDAoEdGV4dBgDIAEoCRowCgVBaGVhZBILCgNqb2IYASABKAkSDAoEbmFtZRgCIAEoCRIMCgRydWxlGAMgASgJGlAKBVF1b3RhEg4KBnRlbmFudBgBIAEoCRIMCgR1c2VyGAIgASgJEgwKBHdoYXQYAyABKAkSDQoFbGltaXQYBCABKAESDAoEdXNlZBgFIAEoARopCgVUYXNrcxIPCgd3YWl0aW5nGAEgASgFEg8KB3J1bm5pbmcYAiABKAVCCwoJX3Bvc2l0aW9uQggKBl9haGVhZEIICgZfcXVvdGFCGAoWX3ByZWRpY3RlZF9zdGFydF9hdF9tc2IGcHJvdG8z", [file_drover_v1_job]);
+  fileDesc("Chhkcm92ZXIvdjEvc2NoZWR1bGUucHJvdG8SCWRyb3Zlci52MSKdBQoDV2h5EgsKA2pvYhgBIAEoCRIiCgVzdGF0ZRgCIAEoDjITLmRyb3Zlci52MS5Kb2JTdGF0ZRIMCgRjb2RlGAMgASgJEhAKCHNlbnRlbmNlGAQgASgJEicKB3dvcmtlcnMYBSADKAsyFi5kcm92ZXIudjEuV2h5LldvcmtlcnMSFQoIcG9zaXRpb24YBiABKAVIAIgBARISCgVhaGVhZBgHIAEoBUgBiAEBEioKDGFoZWFkX3NhbXBsZRgIIAMoCzIULmRyb3Zlci52MS5XaHkuQWhlYWQSDAoEcnVsZRgJIAEoCRIoCgVxdW90YRgKIAEoCzIULmRyb3Zlci52MS5XaHkuUXVvdGFIAogBARIiChVwcmVkaWN0ZWRfc3RhcnRfYXRfbXMYCyABKANIA4gBARITCgtzdWdnZXN0aW9ucxgMIAMoCRIjCgV0YXNrcxgNIAEoCzIULmRyb3Zlci52MS5XaHkuVGFza3MSDQoFYXRfbXMYDiABKAMaNgoHV29ya2VycxIOCgZyZWFzb24YASABKAkSDQoFY291bnQYAiABKAUSDAoEdGV4dBgDIAEoCRowCgVBaGVhZBILCgNqb2IYASABKAkSDAoEbmFtZRgCIAEoCRIMCgRydWxlGAMgASgJGlAKBVF1b3RhEg4KBnRlbmFudBgBIAEoCRIMCgR1c2VyGAIgASgJEgwKBHdoYXQYAyABKAkSDQoFbGltaXQYBCABKAESDAoEdXNlZBgFIAEoARopCgVUYXNrcxIPCgd3YWl0aW5nGAEgASgFEg8KB3J1bm5pbmcYAiABKAVCCwoJX3Bvc2l0aW9uQggKBl9haGVhZEIICgZfcXVvdGFCGAoWX3ByZWRpY3RlZF9zdGFydF9hdF9tcyKLAgoEUGxhbhInCgdvcHRpb25zGAEgAygLMhYuZHJvdmVyLnYxLlBsYW4uT3B0aW9uEhIKBW5ldmVyGAIgASgJSACIAQEauwEKBk9wdGlvbhIMCgRwb29sGAEgASgJEhkKDHN0YXJ0c19hdF9tcxgCIAEoA0gAiAEBEhMKBndvcmtlchgDIAEoCUgBiAEBEh0KFXByaWNlX3Blcl9ob3VyX21pY3JvcxgEIAEoAxIYCgtjb3N0X21pY3JvcxgFIAEoA0gCiAEBEg4KBnJlYXNvbhgGIAEoCUIPCg1fc3RhcnRzX2F0X21zQgkKB193b3JrZXJCDgoMX2Nvc3RfbWljcm9zQggKBl9uZXZlciK3AwoMQnVkZ2V0TGltaXRzEg4KBnRlbmFudBgBIAEoCRIMCgR1c2VyGAIgASgJEg4KBndlaWdodBgDIAEoARIaCg1kZXZpY2VfbWlsbGlzGAQgASgDSACIAQESIQoUZGV2aWNlX2hvdXJzX3Blcl9kYXkYBSABKAFIAYgBARIjChZkZXZpY2VfaG91cnNfcGVyX21vbnRoGAYgASgBSAKIAQESGwoObWljcm9zX3Blcl9kYXkYByABKANIA4gBARIdChBtaWNyb3NfcGVyX21vbnRoGAggASgDSASIAQESIwoEbW9kZRgJIAEoDjIVLmRyb3Zlci52MS5CdWRnZXRNb2RlEiQKCGF0X2xpbWl0GAogASgOMhIuZHJvdmVyLnYxLkF0TGltaXQSFAoHdmVyc2lvbhgLIAEoA0gFiAEBQhAKDl9kZXZpY2VfbWlsbGlzQhcKFV9kZXZpY2VfaG91cnNfcGVyX2RheUIZChdfZGV2aWNlX2hvdXJzX3Blcl9tb250aEIRCg9fbWljcm9zX3Blcl9kYXlCEwoRX21pY3Jvc19wZXJfbW9udGhCCgoIX3ZlcnNpb24i7AEKBkJ1ZGdldBInCgZsaW1pdHMYASABKAsyFy5kcm92ZXIudjEuQnVkZ2V0TGltaXRzEiQKBHVzZWQYAiABKAsyFi5kcm92ZXIudjEuQnVkZ2V0LlVzZWQakgEKBFVzZWQSFQoNZGV2aWNlX21pbGxpcxgBIAEoAxIYChBkZXZpY2VfaG91cnNfZGF5GAIgASgBEhoKEmRldmljZV9ob3Vyc19tb250aBgDIAEoARISCgptaWNyb3NfZGF5GAQgASgDEhQKDG1pY3Jvc19tb250aBgFIAEoAxITCgtoZWxkX21pY3JvcxgGIAEoAyJnCghVc2FnZVJvdxILCgNrZXkYASABKAkSFAoMZGV2aWNlX2hvdXJzGAIgASgBEhEKCWNwdV9ob3VycxgDIAEoARITCgtjb3N0X21pY3JvcxgEIAEoAxIQCghhdHRlbXB0cxgFIAEoAypVCgpCdWRnZXRNb2RlEhsKF0JVREdFVF9NT0RFX1VOU1BFQ0lGSUVEEAASFAoQQlVER0VUX01PREVfU09GVBABEhQKEEJVREdFVF9NT0RFX0hBUkQQAipLCgdBdExpbWl0EhgKFEFUX0xJTUlUX1VOU1BFQ0lGSUVEEAASEwoPQVRfTElNSVRfRklOSVNIEAESEQoNQVRfTElNSVRfU1RPUBACKnAKB1VzYWdlQnkSGAoUVVNBR0VfQllfVU5TUEVDSUZJRUQQABITCg9VU0FHRV9CWV9URU5BTlQQARIRCg1VU0FHRV9CWV9VU0VSEAISEQoNVVNBR0VfQllfUE9PTBADEhAKDFVTQUdFX0JZX0RBWRAEYgZwcm90bzM", [file_drover_v1_job]);
 
 /**
  * Why a job waits, who is ahead of it, and what would let it run.
@@ -243,4 +243,404 @@ export type Why_Tasks = Message<"drover.v1.Why.Tasks"> & {
  */
 export const Why_TasksSchema: GenMessage<Why_Tasks> = /*@__PURE__*/
   messageDesc(file_drover_v1_schedule, 0, 3);
+
+/**
+ * Where a job could run, when, and for how much; nothing is written.
+ *
+ * @generated from message drover.v1.Plan
+ */
+export type Plan = Message<"drover.v1.Plan"> & {
+  /**
+   * The soonest first.
+   *
+   * @generated from field: repeated drover.v1.Plan.Option options = 1;
+   */
+  options: Plan_Option[];
+
+  /**
+   * Why it could run nowhere, ever.
+   *
+   * @generated from field: optional string never = 2;
+   */
+  never?: string | undefined;
+};
+
+/**
+ * Describes the message drover.v1.Plan.
+ * Use `create(PlanSchema)` to create a new message.
+ */
+export const PlanSchema: GenMessage<Plan> = /*@__PURE__*/
+  messageDesc(file_drover_v1_schedule, 1);
+
+/**
+ * One pool it could run in.
+ *
+ * @generated from message drover.v1.Plan.Option
+ */
+export type Plan_Option = Message<"drover.v1.Plan.Option"> & {
+  /**
+   * @generated from field: string pool = 1;
+   */
+  pool: string;
+
+  /**
+   * Absent: nobody can say yet.
+   *
+   * @generated from field: optional int64 starts_at_ms = 2;
+   */
+  startsAtMs?: bigint | undefined;
+
+  /**
+   * The worker it would start on now.
+   *
+   * @generated from field: optional string worker = 3;
+   */
+  worker?: string | undefined;
+
+  /**
+   * Of all tasks that may run at once.
+   *
+   * @generated from field: int64 price_per_hour_micros = 4;
+   */
+  pricePerHourMicros: bigint;
+
+  /**
+   * Price times the time limit, of all tasks; absent without a time limit.
+   *
+   * @generated from field: optional int64 cost_micros = 5;
+   */
+  costMicros?: bigint | undefined;
+
+  /**
+   * @generated from field: string reason = 6;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message drover.v1.Plan.Option.
+ * Use `create(Plan_OptionSchema)` to create a new message.
+ */
+export const Plan_OptionSchema: GenMessage<Plan_Option> = /*@__PURE__*/
+  messageDesc(file_drover_v1_schedule, 1, 0);
+
+/**
+ * What a tenant, or one of its users, may use. An absent limit limits nothing.
+ *
+ * @generated from message drover.v1.BudgetLimits
+ */
+export type BudgetLimits = Message<"drover.v1.BudgetLimits"> & {
+  /**
+   * @generated from field: string tenant = 1;
+   */
+  tenant: string;
+
+  /**
+   * Empty: the whole tenant.
+   *
+   * @generated from field: string user = 2;
+   */
+  user: string;
+
+  /**
+   * Twice the weight, twice the share; 0 in a request: 1.
+   *
+   * @generated from field: double weight = 3;
+   */
+  weight: number;
+
+  /**
+   * Thousandths of devices held at once.
+   *
+   * @generated from field: optional int64 device_millis = 4;
+   */
+  deviceMillis?: bigint | undefined;
+
+  /**
+   * @generated from field: optional double device_hours_per_day = 5;
+   */
+  deviceHoursPerDay?: number | undefined;
+
+  /**
+   * @generated from field: optional double device_hours_per_month = 6;
+   */
+  deviceHoursPerMonth?: number | undefined;
+
+  /**
+   * Money in millionths.
+   *
+   * @generated from field: optional int64 micros_per_day = 7;
+   */
+  microsPerDay?: bigint | undefined;
+
+  /**
+   * @generated from field: optional int64 micros_per_month = 8;
+   */
+  microsPerMonth?: bigint | undefined;
+
+  /**
+   * @generated from field: drover.v1.BudgetMode mode = 9;
+   */
+  mode: BudgetMode;
+
+  /**
+   * @generated from field: drover.v1.AtLimit at_limit = 10;
+   */
+  atLimit: AtLimit;
+
+  /**
+   * In a request: the version it was read at, 0 for one that did not exist; absent: whatever there
+   * is.
+   *
+   * @generated from field: optional int64 version = 11;
+   */
+  version?: bigint | undefined;
+};
+
+/**
+ * Describes the message drover.v1.BudgetLimits.
+ * Use `create(BudgetLimitsSchema)` to create a new message.
+ */
+export const BudgetLimitsSchema: GenMessage<BudgetLimits> = /*@__PURE__*/
+  messageDesc(file_drover_v1_schedule, 2);
+
+/**
+ * A budget and what of it is used.
+ *
+ * @generated from message drover.v1.Budget
+ */
+export type Budget = Message<"drover.v1.Budget"> & {
+  /**
+   * @generated from field: drover.v1.BudgetLimits limits = 1;
+   */
+  limits?: BudgetLimits | undefined;
+
+  /**
+   * @generated from field: drover.v1.Budget.Used used = 2;
+   */
+  used?: Budget_Used | undefined;
+};
+
+/**
+ * Describes the message drover.v1.Budget.
+ * Use `create(BudgetSchema)` to create a new message.
+ */
+export const BudgetSchema: GenMessage<Budget> = /*@__PURE__*/
+  messageDesc(file_drover_v1_schedule, 3);
+
+/**
+ * Days and months are those of UTC.
+ *
+ * @generated from message drover.v1.Budget.Used
+ */
+export type Budget_Used = Message<"drover.v1.Budget.Used"> & {
+  /**
+   * Held now.
+   *
+   * @generated from field: int64 device_millis = 1;
+   */
+  deviceMillis: bigint;
+
+  /**
+   * @generated from field: double device_hours_day = 2;
+   */
+  deviceHoursDay: number;
+
+  /**
+   * @generated from field: double device_hours_month = 3;
+   */
+  deviceHoursMonth: number;
+
+  /**
+   * @generated from field: int64 micros_day = 4;
+   */
+  microsDay: bigint;
+
+  /**
+   * @generated from field: int64 micros_month = 5;
+   */
+  microsMonth: bigint;
+
+  /**
+   * Promised to running work and not yet spent.
+   *
+   * @generated from field: int64 held_micros = 6;
+   */
+  heldMicros: bigint;
+};
+
+/**
+ * Describes the message drover.v1.Budget.Used.
+ * Use `create(Budget_UsedSchema)` to create a new message.
+ */
+export const Budget_UsedSchema: GenMessage<Budget_Used> = /*@__PURE__*/
+  messageDesc(file_drover_v1_schedule, 3, 0);
+
+/**
+ * What one of them used.
+ *
+ * @generated from message drover.v1.UsageRow
+ */
+export type UsageRow = Message<"drover.v1.UsageRow"> & {
+  /**
+   * A tenant, a user (`TENANT/USER`), a pool, or a day in UTC (`2026-11-15`).
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * @generated from field: double device_hours = 2;
+   */
+  deviceHours: number;
+
+  /**
+   * @generated from field: double cpu_hours = 3;
+   */
+  cpuHours: number;
+
+  /**
+   * @generated from field: int64 cost_micros = 4;
+   */
+  costMicros: bigint;
+
+  /**
+   * @generated from field: int64 attempts = 5;
+   */
+  attempts: bigint;
+};
+
+/**
+ * Describes the message drover.v1.UsageRow.
+ * Use `create(UsageRowSchema)` to create a new message.
+ */
+export const UsageRowSchema: GenMessage<UsageRow> = /*@__PURE__*/
+  messageDesc(file_drover_v1_schedule, 4);
+
+/**
+ * What happens to work over a budget.
+ *
+ * @generated from enum drover.v1.BudgetMode
+ */
+export const BudgetMode = {
+  /**
+   * In a request: hard.
+   *
+   * @generated from enum value: BUDGET_MODE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * It waits behind everybody else's.
+   *
+   * @generated from enum value: BUDGET_MODE_SOFT = 1;
+   */
+  SOFT: 1,
+
+  /**
+   * It is held.
+   *
+   * @generated from enum value: BUDGET_MODE_HARD = 2;
+   */
+  HARD: 2,
+} as const;
+
+/**
+ * What happens to work over a budget.
+ *
+ * @generated from enum drover.v1.BudgetMode
+ */
+export type BudgetMode = (typeof BudgetMode)[keyof typeof BudgetMode] | UnknownEnum;
+
+/**
+ * Describes the enum drover.v1.BudgetMode.
+ */
+export const BudgetModeSchema: GenEnum<BudgetMode> = /*@__PURE__*/
+  enumDesc(file_drover_v1_schedule, 0);
+
+/**
+ * What happens to running work when money or hours are used up.
+ *
+ * @generated from enum drover.v1.AtLimit
+ */
+export const AtLimit = {
+  /**
+   * In a request: finish.
+   *
+   * @generated from enum value: AT_LIMIT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: AT_LIMIT_FINISH = 1;
+   */
+  FINISH: 1,
+
+  /**
+   * It gets its grace to write a checkpoint, and ends.
+   *
+   * @generated from enum value: AT_LIMIT_STOP = 2;
+   */
+  STOP: 2,
+} as const;
+
+/**
+ * What happens to running work when money or hours are used up.
+ *
+ * @generated from enum drover.v1.AtLimit
+ */
+export type AtLimit = (typeof AtLimit)[keyof typeof AtLimit] | UnknownEnum;
+
+/**
+ * Describes the enum drover.v1.AtLimit.
+ */
+export const AtLimitSchema: GenEnum<AtLimit> = /*@__PURE__*/
+  enumDesc(file_drover_v1_schedule, 1);
+
+/**
+ * What use is summed by.
+ *
+ * @generated from enum drover.v1.UsageBy
+ */
+export const UsageBy = {
+  /**
+   * In a request: user.
+   *
+   * @generated from enum value: USAGE_BY_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: USAGE_BY_TENANT = 1;
+   */
+  TENANT: 1,
+
+  /**
+   * @generated from enum value: USAGE_BY_USER = 2;
+   */
+  USER: 2,
+
+  /**
+   * @generated from enum value: USAGE_BY_POOL = 3;
+   */
+  POOL: 3,
+
+  /**
+   * @generated from enum value: USAGE_BY_DAY = 4;
+   */
+  DAY: 4,
+} as const;
+
+/**
+ * What use is summed by.
+ *
+ * @generated from enum drover.v1.UsageBy
+ */
+export type UsageBy = (typeof UsageBy)[keyof typeof UsageBy] | UnknownEnum;
+
+/**
+ * Describes the enum drover.v1.UsageBy.
+ */
+export const UsageBySchema: GenEnum<UsageBy> = /*@__PURE__*/
+  enumDesc(file_drover_v1_schedule, 2);
 
