@@ -102,6 +102,19 @@ describe('one worker', () => {
   });
 });
 
+test('jobs wait for others by name', async () => {
+  const report = await run(
+    `jobs:
+      - {name: first, duration: 10s, exitCode: 1}
+      - {name: ok, after: first, duration: 1s}
+      - {name: failed, after: 'first:failed', duration: 1s}
+      - {name: late, at: 1m, after: first, duration: 1s}`,
+    'pools: {p: {workers: {cpus: 9, mem: 1G}}}',
+  );
+  expect(report.jobs).toMatchObject({ failed: 1, succeeded: 1, unschedulable: 1, refused: 1 });
+  expect(all(report)).toMatchObject({ started: 2, maxMs: 10 * SECOND });
+});
+
 describe('several', () => {
   test('two pools: the one that was asked for is waited for', async () => {
     const fleet = `pools:
@@ -152,7 +165,7 @@ test('of tenants that both wait, even shares are fair', async () => {
       - {tenant: a, count: ${a}, duration: 10m}
       - {tenant: b, count: ${b}, duration: 10m}`;
   expect((await run(two(4, 4), fleet)).fairness).toBeCloseTo(1);
-  expect((await run(two(8, 0 + 1), fleet)).fairness).toBeNull();
+  expect((await run(two(8, 1), fleet)).fairness).toBeNull();
 });
 
 describe('workers that are lost', () => {
