@@ -58,6 +58,9 @@ bench-jobs: setup $(BENCH_INSTALLED) ## Measure jobs beside BullMQ, graphile-wor
 	@tools/system-packages.sh redis-server
 	node bench/jobs/main.ts $(ARGS)
 
+bench-scheduler: setup ## Measure the planner; TRACES=DIR takes the openb traces
+	node bench/scheduler/main.ts $(if $(TRACES),--traces $(TRACES)) $(ARGS)
+
 system-packages: ## Install what tests need from Debian or Ubuntu (as root; else says what)
 	@tools/system-packages.sh strace eatmydata faketime prometheus python3 curl
 
@@ -72,7 +75,11 @@ help: ## This list
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } \
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
+<<<<<<< HEAD
 .PHONY: up setup test check fmt gen sim sim-fleet soak bench-jobs system-packages lock clean help
+=======
+.PHONY: up setup test check fmt gen sim soak bench-jobs bench-scheduler system-packages lock clean help
+>>>>>>> main
 
 .node/bin/node:
 	@tools/get-node.sh node-$(PLATFORM)@$(NODE_VERSION)

@@ -218,3 +218,17 @@ CREATE TABLE ledger (
   device_ms bigint NOT NULL,
   PRIMARY KEY (until_ms, attempt, n, account)
 ) /*sqlite WITHOUT ROWID */;
+
+-- The same by day (since 1970, UTC), tenant, user and pool, with what the ledger does not count.
+CREATE TABLE usage_days (
+  day bigint NOT NULL,
+  tenant text NOT NULL,
+  user_name text NOT NULL,
+  pool text NOT NULL,
+  micros bigint NOT NULL,
+  device_ms bigint NOT NULL,
+  cpu_ms bigint NOT NULL,
+  attempts bigint NOT NULL,
+  version bigint NOT NULL,
+  PRIMARY KEY (day, tenant, user_name, pool)
+) /*sqlite WITHOUT ROWID */;

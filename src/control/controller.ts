@@ -1,4 +1,5 @@
 /** The controller: live state, one writer, loops and the Coordinator over them, wired by hand. */
+import type { Explanation } from '../core/explain.ts';
 import type { PoolPolicy } from '../core/placement/admission.ts';
 import type { SchedulePolicy } from '../core/schedule/plan.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -13,6 +14,7 @@ import { State } from '../state/state.ts';
 import type { History, Writer } from '../store/contract.ts';
 import { createAgents } from './agents.ts';
 import { createChargeStep } from './charges.ts';
+import { createBudgets } from './budgets.ts';
 import { createCommitter } from './committer.ts';
 import { createDeadlineStep } from './deadlines.ts';
 import { createFleet } from './fleet.ts';
@@ -31,7 +33,6 @@ import { Sessions } from './sessions.ts';
 import { createTunnelCalls, Tunnels } from './tunnels.ts';
 import { readiness } from './readiness.ts';
 import { createPlan } from './plan.ts';
-import { unwiredAccounts } from './unwired.ts';
 import { createWhy } from './why.ts';
 
 export interface ControllerSettings {
@@ -71,13 +72,11 @@ const DEFAULT_TENANT = 'default';
 
 export function createController(options: ControllerOptions): Controller {
   const { clock, random, log, settings, history, logs } = options;
-  const state = new State(options.snapshot, {
-    pools: settings.pools,
-    halfLifeMs: settings.schedule.halfLifeMs,
-  });
+  const { halfLifeMs } = settings.schedule;
+  const state = new State(options.snapshot, { pools: settings.pools, halfLifeMs });
   const sessions = new Sessions(clock);
   const tunnels = new Tunnels(clock, random);
-  const reasons = new Map<string, string>();
+  const reasons = new Map<string, Explanation>();
   const committer = createCommitter({
     state,
     writer: options.writer,
@@ -103,8 +102,7 @@ export function createController(options: ControllerOptions): Controller {
     return started;
   };
   const { planner } = options;
-  const placed = (tasks: number, stale: number): void => metrics.placed(tasks, stale);
-  const schedule = { ...core, reasons, planner, hint: hintSchedule, placed };
+  const schedule = { ...core, reasons, planner, hint: hintSchedule, placed: metrics.placed };
   const scheduleLoop = loop('schedule', settings.loops.scheduleMs, createScheduleStep(schedule));
   const lastContact = (worker: WorkerId): number => sessions.lastContactBootMs(worker);
   const lost = (worker: WorkerId): void => {
@@ -136,7 +134,7 @@ export function createController(options: ControllerOptions): Controller {
     ...logAccess,
     ...createWhy({ state, clock, reasons, getJob: jobs.getJob }),
     ...createPlan({ state, committer, clock, pools: settings.pools }),
-    ...unwiredAccounts(),
+    ...createBudgets({ ...core, history }),
     ...createTunnelCalls({ state, jobs, tunnels, sessions }),
     join: (token, request) => agents.join(token, request),
     sync: (token, request) => agents.sync(token, request),

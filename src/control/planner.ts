@@ -11,7 +11,10 @@ export interface Planner {
 /** 96 bits: nobody guesses an attempt's uid. */
 const UID_RANDOM_BYTES = 12;
 
-export function createPlanner(random: Random, policy: SchedulePolicy = DEFAULT_POLICY): Planner {
+/** Nobody applies preemptions yet. */
+const POLICY: SchedulePolicy = { ...DEFAULT_POLICY, preemption: false };
+
+export function createPlanner(random: Random, policy: SchedulePolicy = POLICY): Planner {
   const view = new PlannerView();
   return {
     async plan(deltas, nowMs) {

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { TestController } from '../../test/support/testController.ts';
 import type { Principal } from '../model/token.ts';
 import type { JobId } from '../model/ids.ts';
+import { budgetInput } from '../protocol/budgets.ts';
 import type { WhyView } from '../protocol/why.ts';
 
 let it: TestController;
@@ -56,9 +57,29 @@ test('a job that waits for others names them and how they must end', async () =>
   const [id] = await it.submit({ ...large, after });
   expect(await why(id)).toMatchObject({
     code: 'AFTER',
+    position: null,
     sentence: `it starts when ${first} (prepare) has succeeded, and ${second} has ended`,
-    suggestions: [`see what holds that one: drover why ${first}`],
+    suggestions: [`see what holds it: drover why ${first}`],
   });
+});
+
+test('a job held by a hard budget says whose it is, and how much of it is used', async () => {
+  await it.joinAgent();
+  const [id = ''] = await it.submit({ resources: { device: { count: 2 } } });
+  expect(await why(id)).toMatchObject({ code: 'NO_ROOM', quota: null });
+  const budget = budgetInput.parse({ tenant: it.admin.tenant, user: '', deviceMillis: 1500 });
+  await it.clock.run(it.it.setBudget(it.admin, { ...budget, mode: 'soft' }));
+  expect((await why(id)).code).toBe('NO_ROOM');
+  await it.clock.run(it.it.setBudget(it.admin, budget));
+  const { tenant } = it.admin;
+  expect(await why(id)).toMatchObject({
+    code: 'QUOTA',
+    sentence: `tenant ${tenant} has too little left of its devices; it asks for more than that`,
+    quota: { tenant, user: '', what: 'devices', limit: 1.5, used: 0 },
+  });
+  const money = budgetInput.parse({ tenant, user: it.admin.user, microsPerMonth: 0 });
+  await it.clock.run(it.it.setBudget(it.admin, money));
+  expect((await why(id)).quota).toMatchObject({ user: 'admin', what: 'money of this month' });
 });
 
 test('a task that failed says when it starts again', async () => {

@@ -1,13 +1,15 @@
 /** Why no worker takes a job: each one's reason, counted, and what would change it. */
 import type { Misfit } from '../core/placement/capacity.ts';
+import { unsuitable, type Unsuitable } from '../core/placement/constraints.ts';
 import type { PlacementRequest } from '../core/placement/request.ts';
 import type { WhyView } from '../protocol/why.ts';
 import type { LiveJob, LiveWorker } from '../state/live.ts';
+import { plannerWorker } from '../state/deltas.ts';
 import { requestOf } from '../state/requests.ts';
 import type { State } from '../state/state.ts';
 import type { Hold } from './why.ts';
 
-type Rejection = Misfit | 'pool' | 'closed';
+type Rejection = Misfit | Unsuitable;
 
 export function noRoom(state: State, live: LiveJob, planned: string | undefined): Hold {
   if (state.workers.size === 0) {
@@ -20,7 +22,7 @@ export function noRoom(state: State, live: LiveJob, planned: string | undefined)
   const request = requestOf(live.job);
   const counts = new Map<Rejection, number>();
   for (const worker of state.workers.values()) {
-    const reason = rejection(worker, request);
+    const reason = rejection(state, worker, request);
     if (reason) counts.set(reason, (counts.get(reason) ?? 0) + 1);
   }
   return {
@@ -35,9 +37,14 @@ export function noRoom(state: State, live: LiveJob, planned: string | undefined)
   };
 }
 
-function rejection({ worker, capacity }: LiveWorker, request: PlacementRequest): Rejection | null {
-  if (request.pool !== '' && worker.pool !== request.pool) return 'pool';
-  if (worker.state !== 'ONLINE' || worker.draining) return 'closed';
+/** What keeps a worker from taking such work now; null: nothing. */
+export function rejection(
+  state: State,
+  { worker, capacity }: LiveWorker,
+  request: PlacementRequest,
+): Rejection | null {
+  const reason = unsuitable(plannerWorker(worker, state.poolPolicies.get(worker.pool)), request);
+  if (reason) return reason;
   const fit = capacity.fit(request.resources);
   return fit.fits ? null : fit.short;
 }
@@ -50,6 +57,8 @@ function describe(reason: Rejection, request: PlacementRequest): string {
     ports: 'too few free ports',
     pool: `not in pool ${request.pool}`,
     closed: 'draining or out of contact',
+    terms: 'they do not take such work',
+    constraint: 'without the attributes asked for',
   };
   return words[reason];
 }
@@ -67,6 +76,8 @@ function suggestions(
     ports: 'ask for less: --ports',
     pool: 'leave --pool out',
     closed: 'put workers back to work: drover workers undrain ID',
+    terms: 'see what the pools demand, or allow more: --spot',
+    constraint: 'make a --constraint a --prefer',
   };
   return [...counts.keys()].map((reason) => words[reason]);
 }

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { poolSettings } from './poolSettings.ts';
+import { secretFrom } from './secretFiles.ts';
 import { loadConfig } from '../lib/config.ts';
 import { DroverError } from '../lib/errors.ts';
 
@@ -289,14 +290,4 @@ function apiSecret({ grpc: listener }: Settings, readFile: SettingsSources['read
   const detail = `grpc.apiSecretFile (${listener.apiSecretFile}) holds too short a secret`;
   const hint = `Write one of at least ${SHORTEST_SECRET} characters: openssl rand -hex 32`;
   throw new DroverError('INVALID_ARGUMENT', detail, { hint });
-}
-
-function secretFrom(setting: string, path: string, readFile: SettingsSources['readFile']): string {
-  try {
-    return readFile(path).trim();
-  } catch (error) {
-    const detail = `${setting} names ${path}, which cannot be read`;
-    const hint = 'Check that it exists and that this user may read it.';
-    throw new DroverError('INVALID_ARGUMENT', detail, { hint, cause: error });
-  }
 }

@@ -12,6 +12,7 @@ import type { Job, JobState } from '../model/job.ts';
 import type { LedgerEntry } from '../model/ledger.ts';
 import type { Task } from '../model/task.ts';
 import type { Token } from '../model/token.ts';
+import type { UsageDay } from '../model/usageDay.ts';
 import type { Worker } from '../model/worker.ts';
 import type { KeyedSubmission } from './live.ts';
 
@@ -41,6 +42,7 @@ export class Changes {
   readonly claims = new Map<Claim, RowOperation>();
   readonly budgets = new Map<Budget, RowOperation>();
   readonly accounts = new Map<Account, Operation>();
+  readonly usageDays = new Map<UsageDay, Operation>();
   readonly ledger: LedgerEntry[] = [];
   readonly events: Event[] = [];
 

@@ -11,7 +11,15 @@ import { State } from './state.ts';
 const DOLLAR = 1_000_000;
 const POOL = { ...freePool('default'), deviceHourMicros: 2 * DOLLAR, cpuHourMicros: DOLLAR / 10 };
 const EMPTY = { clusterId: 'c0' as never, epoch: 1, seq: 0, jobs: [], tasks: [], attempts: [] };
-const REST = { claims: [], workers: [], tokens: [], budgets: [], accounts: [], idempotency: [] };
+const REST = {
+  claims: [],
+  workers: [],
+  tokens: [],
+  budgets: [],
+  accounts: [],
+  usageDays: [],
+  idempotency: [],
+};
 
 let it: TestState;
 let worker: WorkerId;

@@ -11,8 +11,10 @@ import { turnPage, type LiveAccount } from './accounts.ts';
 import { touchAccount } from './holdings.ts';
 import { DONE, type Charge, type Result } from './mutations.ts';
 import type { State } from './state.ts';
+import type { Used } from './usageDays.ts';
 
 const MIB = 2 ** 20;
+const NOTHING_USED: Used = { micros: 0, deviceMs: 0, cpuMs: 0, attempts: 0 };
 
 export function charge(state: State, mutation: Charge, nowMs: number): Result {
   for (const uid of mutation.attempts) {
@@ -31,6 +33,11 @@ export function settle(state: State, attempt: Attempt, hostFault: boolean, nowMs
   chargeUntil(state, attempt, claim, hostFault ? (attempt.startedAtMs ?? nowMs) : nowMs, nowMs);
   const live = state.jobs.get(attempt.job);
   if (!live) return;
+  const pool = state.workers.get(attempt.worker)?.worker.pool ?? '';
+  const who = { tenant: attempt.tenant, user: live.job.owner, pool };
+  const ranMs = hostFault || attempt.startedAtMs === null ? 0 : nowMs - attempt.startedAtMs;
+  const cpuMs = Math.floor((claim.cpuMillis * Math.max(0, ranMs)) / 1000);
+  state.usageDays.add(state.changes, who, { ...NOTHING_USED, cpuMs, attempts: 1 }, nowMs);
   const use = {
     cpuMillis: claim.cpuMillis,
     memoryMiB: claim.memoryBytes / MIB,
@@ -71,6 +78,8 @@ function chargeUntil(
   const entry = { attempt: attempt.uid, n: attempt.charges, tenant, user, pool, untilMs: nowMs };
   const paid: LedgerEntry = { ...entry, account: `user/${tenant}/${user}`, micros, deviceMs };
   state.changes.ledger.push(paid, negative(paid, `pool/${pool}`));
+  const used = { ...NOTHING_USED, micros, deviceMs };
+  state.usageDays.add(state.changes, { tenant, user, pool }, used, nowMs);
   for (const account of state.accounts.both(tenant, user)) {
     add(account, micros, deviceMs, nowMs);
     touchAccount(state, account.account);

@@ -13,6 +13,7 @@ import type { AttemptUid, ClusterId, JobId } from '../model/ids.ts';
 import type { Job } from '../model/job.ts';
 import type { Task } from '../model/task.ts';
 import type { Token } from '../model/token.ts';
+import type { UsageDay } from '../model/usageDay.ts';
 import type { Worker } from '../model/worker.ts';
 import type { JobEnding } from './changes.ts';
 
@@ -103,6 +104,8 @@ export interface Snapshot {
   tokens: Token[];
   budgets: Budget[];
   accounts: Account[];
+  /** Of the newest day there is. */
+  usageDays: UsageDay[];
   idempotency: KeyedSubmission[];
 }
 

@@ -25,6 +25,7 @@ import type { IdempotencyEntry, KeyedSubmission, LiveJob, LiveWorker } from './l
 import type { Nomination, Snapshot } from './live.ts';
 import { adoptNomination, dropNomination, release, setAside, take } from './holdings.ts';
 import { classKeyOf } from './requests.ts';
+import { UsageDays } from './usageDays.ts';
 import { completeTasks, UNTOUCHED } from './tasks.ts';
 
 export interface StateOptions {
@@ -49,6 +50,7 @@ export class State {
   readonly poolPolicies = new Map<string, PoolPolicy>();
   readonly idempotency = new Map<string, IdempotencyEntry>();
   readonly accounts: Accounts;
+  readonly usageDays: UsageDays;
   readonly nominations = new Map<TaskId, Nomination>();
   /** Who waits for a job to end. */
   readonly dependents = new Map<JobId, Set<LiveJob>>();
@@ -69,6 +71,7 @@ export class State {
     for (const pool of options.pools ?? []) this.poolPolicies.set(pool.name, pool);
     this.halfLifeMs = options.halfLifeMs ?? DEFAULT_HALF_LIFE_MS;
     this.accounts = new Accounts(snapshot.accounts, snapshot.budgets);
+    this.usageDays = new UsageDays(snapshot.usageDays);
     this.clusterId = snapshot.clusterId;
     this.epoch = snapshot.epoch;
     this.#seq = snapshot.seq;

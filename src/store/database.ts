@@ -183,6 +183,18 @@ export interface LedgerRow {
   device_ms: number;
 }
 
+export interface UsageDayRow {
+  day: number;
+  tenant: string;
+  user_name: string;
+  pool: string;
+  micros: number;
+  device_ms: number;
+  cpu_ms: number;
+  attempts: number;
+  version: number;
+}
+
 export interface ControllerRow {
   id: number;
   cluster_id: string;
@@ -203,5 +215,6 @@ export interface Database {
   budgets: BudgetRow;
   accounts: AccountRow;
   ledger: LedgerRow;
+  usage_days: UsageDayRow;
   events: EventRow;
 }

@@ -8,9 +8,10 @@ import type { Job } from '../model/job.ts';
 import { unpackSpec } from '../model/spec.ts';
 import type { Task } from '../model/task.ts';
 import type { Token } from '../model/token.ts';
+import type { UsageDay } from '../model/usageDay.ts';
 import type { Worker } from '../model/worker.ts';
 import type { AttemptRow, ClaimRow, JobRow, TaskRow, TokenRow, WorkerRow } from './database.ts';
-import type { AccountRow, BudgetRow } from './database.ts';
+import type { AccountRow, BudgetRow, UsageDayRow } from './database.ts';
 
 export function decodeJob(row: JobRow): Job {
   return {
@@ -167,6 +168,20 @@ export function decodeAccount(row: AccountRow): Account {
     month: row.month,
     monthMicros: row.month_micros,
     monthDeviceMs: row.month_device_ms,
+    version: row.version,
+  };
+}
+
+export function decodeUsageDay(row: UsageDayRow): UsageDay {
+  return {
+    day: row.day,
+    tenant: row.tenant,
+    user: row.user_name,
+    pool: row.pool,
+    micros: row.micros,
+    deviceMs: row.device_ms,
+    cpuMs: row.cpu_ms,
+    attempts: row.attempts,
     version: row.version,
   };
 }

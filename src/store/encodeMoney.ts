@@ -2,6 +2,7 @@
 import type { Account } from '../model/account.ts';
 import type { Budget } from '../model/budget.ts';
 import type { LedgerEntry } from '../model/ledger.ts';
+import type { UsageDay } from '../model/usageDay.ts';
 import type { Changes } from '../state/changes.ts';
 import type { Value, WriteBatch } from './contract.ts';
 import { split } from './rows.ts';
@@ -12,6 +13,9 @@ export function encodeMoney(changes: Changes, tables: WriteBatch['tables']): voi
   }
   if (changes.accounts.size > 0) {
     tables.accounts = split(changes.accounts, byWhom, nothing, accountMutable);
+  }
+  if (changes.usageDays.size > 0) {
+    tables.usage_days = split(changes.usageDays, usageDayKey, nothing, usageDayMutable);
   }
   if (changes.ledger.length > 0) {
     const inserts: Value[] = [];
@@ -57,6 +61,14 @@ function accountMutable(to: Value[], account: Account): void {
     account.monthDeviceMs,
     account.version,
   );
+}
+
+function usageDayKey(to: Value[], { day, tenant, user, pool }: UsageDay): void {
+  to.push(day, tenant, user, pool);
+}
+
+function usageDayMutable(to: Value[], row: UsageDay): void {
+  to.push(row.micros, row.deviceMs, row.cpuMs, row.attempts, row.version);
 }
 
 function ledgerRow(to: Value[], entry: LedgerEntry): void {

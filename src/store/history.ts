@@ -88,6 +88,14 @@ function systemHistory(db: Kysely<Database>): SystemHistory {
         .executeTakeFirst();
       return row ?? null;
     },
+    usageDays(first, last, tenant) {
+      const days = db
+        .selectFrom('usage_days')
+        .selectAll()
+        .where('day', '>=', first)
+        .where('day', '<=', last);
+      return (tenant === null ? days : days.where('tenant', '=', tenant)).execute();
+    },
     async ping() {
       await sql`SELECT 1`.execute(db);
     },

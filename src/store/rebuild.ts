@@ -4,7 +4,13 @@ import type { ClusterId, JobId } from '../model/ids.ts';
 import type { Snapshot } from '../state/live.ts';
 import { IDEMPOTENCY_MS } from '../state/submit.ts';
 import { decodeAttempt, decodeClaim, decodeJob, decodeTask } from './decode.ts';
-import { decodeAccount, decodeBudget, decodeToken, decodeWorker } from './decode.ts';
+import {
+  decodeAccount,
+  decodeBudget,
+  decodeToken,
+  decodeUsageDay,
+  decodeWorker,
+} from './decode.ts';
 import type { ControllerRow, Database } from './database.ts';
 
 export async function readSnapshot(
@@ -30,6 +36,12 @@ export async function readSnapshot(
   const tokens = await db.selectFrom('tokens').selectAll().execute();
   const budgets = await db.selectFrom('budgets').selectAll().execute();
   const accounts = await db.selectFrom('accounts').selectAll().execute();
+  const newest = db.selectFrom('usage_days').select((row) => row.fn.max('day').as('day'));
+  const usageDays = await db
+    .selectFrom('usage_days')
+    .selectAll()
+    .where('day', '=', newest)
+    .execute();
   return {
     clusterId: controller.cluster_id as ClusterId,
     epoch: controller.epoch,
@@ -42,6 +54,7 @@ export async function readSnapshot(
     tokens: tokens.map(decodeToken),
     budgets: budgets.map(decodeBudget),
     accounts: accounts.map(decodeAccount),
+    usageDays: usageDays.map(decodeUsageDay),
     idempotency: await readKeys(db, nowMs),
   };
 }

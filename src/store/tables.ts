@@ -100,6 +100,12 @@ export const TABLES: Record<TableName, Table> = {
     '',
     'until_ms n micros device_ms',
   ),
+  usage_days: table(
+    'day tenant user_name pool',
+    '',
+    'micros device_ms cpu_ms attempts version',
+    'day micros device_ms cpu_ms attempts version',
+  ),
   events: table(
     'epoch seq',
     'at_ms kind tenant job task attempt worker data',

@@ -1,6 +1,6 @@
 /** The controller as a process that can die at any await, on a real SQLite file that stays. */
-import { DEFAULT_POLICY } from '../../src/core/schedule/plan.ts';
-import { freePool } from '../../src/core/placement/admission.ts';
+import type { PoolPolicy } from '../../src/core/placement/admission.ts';
+import { DEFAULT_POLICY, type SchedulePolicy } from '../../src/core/schedule/plan.ts';
 import { createController, type Controller } from '../../src/control/controller.ts';
 import type { LogStore } from '../../src/control/logs.ts';
 import { createPlanner, type Planner } from '../../src/control/planner.ts';
@@ -15,6 +15,7 @@ import { Disk } from './checkers/disk.ts';
 import type { Coverage } from './coverage.ts';
 import type { CrashPoints } from './crashPoints.ts';
 import { CLUSTER_ID, keepAsIs, sqliteOptions } from './database.ts';
+import { admitEverybody } from './people.ts';
 import { copyOf } from './plainData.ts';
 import type { Host, Process, World } from './world.ts';
 
@@ -39,6 +40,7 @@ export type ControllerPoint = keyof typeof CONTROLLER_POINTS;
 export interface ControllerProcessOptions {
   world: World;
   file: string;
+  pools: readonly PoolPolicy[];
   faults: StoreFaults;
   points: CrashPoints<ControllerPoint>;
   checker: () => Checker;
@@ -46,14 +48,14 @@ export interface ControllerProcessOptions {
   onCommit: (commit: Commit) => void;
 }
 
-export const ADMIN_SECRET = 'drv_sim';
-export const JOIN_SECRET = 'drj_sim';
 export const TIMERS = {
   workerLeaseMs: 12_000,
   attemptLeaseMs: 30_000,
   killMarginMs: 8000,
   longPollMs: 8000,
 };
+/** Until the schedule loop applies what it preempts. */
+const POLICY: SchedulePolicy = { ...DEFAULT_POLICY, preemption: false };
 const LOOPS = { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000, chargesMs: 1000 };
 
 const noLogs: LogStore = {
@@ -106,7 +108,7 @@ export class ControllerProcess {
     this.controller = createController({
       ...{ snapshot, history, logs: noLogs, storeKind: 'sqlite' },
       writer: { commit: (batch) => this.#commit(process, store, batch) },
-      planner: this.#slowPlanner(process, createPlanner(world.random)),
+      planner: this.#slowPlanner(process, createPlanner(world.random, POLICY)),
       clock: this.#mortalClock(clock),
       random: world.random,
       log: findingLog((what) => checker().broken(what)),
@@ -114,12 +116,12 @@ export class ControllerProcess {
         clusterName: 'sim',
         timers: TIMERS,
         loops: LOOPS,
-        pools: [freePool('default')],
-        schedule: DEFAULT_POLICY,
+        pools: this.#options.pools,
+        schedule: POLICY,
       },
       onFatal: (error) => this.crash((error as Error).message),
     });
-    void this.controller.ensureTokens({ admin: ADMIN_SECRET, join: JOIN_SECRET });
+    void admitEverybody(this.controller);
   }
 
   /** Gone between two awaits: memory lost, the files as they are. */
@@ -216,7 +218,7 @@ export class ControllerProcess {
         if (plan.placements.length > 0 && this.point('with a plan in hand')) {
           return new Promise(() => undefined);
         }
-        const slowMs = world.chance(faults.slow) ? world.between(10, 3000) : 0;
+        const slowMs = world.chance(faults.slow) ? world.between(10, 3000) : world.between(0, 20);
         return new Promise((resolve) => {
           world.after(slowMs, () => world.inside(process, () => resolve(plan)));
         });

@@ -6,6 +6,7 @@ import type { Identity, IdentityFile } from '../../src/agent/agent.ts';
 import type { LocalAttempt, Runtime } from '../../src/agent/runtimes/contract.ts';
 import type { AttemptOrder, Observation, StopOrder } from '../../src/protocol/agent.ts';
 import type { Timer } from '../../src/lib/clock.ts';
+import type { Site } from './sites.ts';
 import type { Host, Process, World } from './world.ts';
 
 interface SimAttempt {
@@ -39,7 +40,7 @@ export type Effect = 'start' | 'stop' | 'forget' | 'renew' | 'save';
 
 export interface MachineOptions {
   world: World;
-  name: string;
+  site: Site;
   behave: (order: AttemptOrder) => Behaviour;
   watcher: MachineWatcher;
   /** Before each change an agent makes here; may end the agent, and then nothing is changed. */
@@ -51,6 +52,7 @@ const WATCHDOG_PERIOD_MS = 1000;
 const QUICK_STOP_MS = 2000;
 
 export class Machine {
+  readonly site: Site;
   readonly name: string;
   readonly host: Host = { wallOffsetMs: 0 };
   readonly #options: MachineOptions;
@@ -64,7 +66,8 @@ export class Machine {
   constructor(options: MachineOptions) {
     this.#options = options;
     this.#world = options.world;
-    this.name = options.name;
+    this.site = options.site;
+    this.name = options.site.name;
   }
 
   identityFile(agent: Process): IdentityFile {

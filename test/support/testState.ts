@@ -32,6 +32,7 @@ const EMPTY: Snapshot = {
   tokens: [],
   budgets: [],
   accounts: [],
+  usageDays: [],
   idempotency: [],
 };
 
@@ -215,6 +216,7 @@ export function liveParts(state: State) {
     nominations: byKey(state.nominations).map(([id, { claim }]) => [id, claim.owner]),
     dependents: byKey(state.dependents).map(([id, who]) => [id, [...who].map(({ job }) => job.id)]),
     accounts: accountParts(state),
+    usageDays: [...state.usageDays.all()],
     costLimited: [...state.costLimited].map(({ job }) => job.id).toSorted(),
     timed: [...state.timed].map(({ job }) => job.id).toSorted(),
   };

@@ -14,6 +14,8 @@ export interface ProcessRuntimeOptions {
   cgroups?: 'auto' | 'off';
   /** Then tasks without a GPU see none, by an empty CUDA_VISIBLE_DEVICES. */
   machineHasGpus?: boolean;
+  /** This process is the agent's own: it goes before its tasks where CPU is short. */
+  favourAgent?: boolean;
   pidsLimit?: number;
   killMarginMs?: number;
   /**

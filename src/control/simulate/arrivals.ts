@@ -1,4 +1,5 @@
 /** Jobs as they come: refused or submitted, as the server would, and remembered while they live. */
+import type { Explanation } from '../../core/explain.ts';
 import { neverFits, type PoolPolicy } from '../../core/placement/admission.ts';
 import { AFTER_MEANINGS } from '../../core/lifecycle/after.ts';
 import { assert } from '../../lib/errors.ts';
@@ -19,7 +20,7 @@ export interface ArrivalOptions {
   agenda: Agenda;
   measures: Measures;
   /** Why each class waits, as the planner said last. */
-  reasons: ReadonlyMap<string, string>;
+  reasons: ReadonlyMap<string, Explanation>;
   mutate: (mutation: Mutation) => Result;
   progress: (simulatedMs: number, submitted: number) => void;
 }
@@ -127,7 +128,7 @@ export class Arrivals {
     const giveUp = (): void => {
       const live = state.jobs.get(job);
       if (!live?.tasks.some((task) => task.state === 'PENDING' && task.attempts === 0)) return;
-      const why = reasons.get(live.classKey);
+      const why = reasons.get(live.classKey)?.sentence;
       const reason = `not started within ${withinMs / 1000} s${why ? `: ${why}` : ''}`;
       mutate({ kind: 'give-up', job, reason });
     };

@@ -1,7 +1,7 @@
 /** The fleet of a simulation: pools, the workers they bring, and who may use how much. */
-import { OPEN_TERMS } from '../../model/placement.ts';
 import type { PoolPolicy } from '../../core/placement/admission.ts';
 import type { Budget } from '../../model/budget.ts';
+import { OPEN_TERMS } from '../../model/placement.ts';
 import type { WorkerResources } from '../../model/resources.ts';
 import type { Join } from '../../state/mutations.ts';
 

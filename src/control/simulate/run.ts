@@ -3,6 +3,7 @@
  * store, no agent and no network; what is applied counts as committed, and ended jobs leave the
  * memory as they do after a commit.
  */
+import type { Explanation } from '../../core/explain.ts';
 import { assert } from '../../lib/errors.ts';
 import type { Random } from '../../lib/random.ts';
 import type { ClusterId, JobId } from '../../model/ids.ts';
@@ -44,7 +45,7 @@ export interface Outcome {
   measures: Measures;
   machines: Machines;
   state: State;
-  reasons: ReadonlyMap<string, string>;
+  reasons: ReadonlyMap<string, Explanation>;
   /** Why jobs were refused at submission, and how many. */
   refused: Map<string, number>;
   endings: Map<JobEnding['state'], number>;
@@ -60,6 +61,9 @@ export interface Outcome {
 
 /** More plans at one instant than any backlog needs: the planner goes round in circles. */
 const PLANS_AT_ONCE = 100_000;
+const LOOP_PERIOD_MS = 1000;
+/** Then planner and state do not agree, and nothing that waits will change that. */
+const STALE_AT_MOST = 100;
 
 export async function runSimulation(options: RunOptions): Promise<Outcome> {
   const simulation = new Simulation(options);
@@ -74,7 +78,7 @@ class Simulation {
   readonly #state: State;
   readonly #measures: Measures;
   readonly #machines: Machines;
-  readonly #reasons = new Map<string, string>();
+  readonly #reasons = new Map<string, Explanation>();
   readonly #endings = new Map<JobEnding['state'], number>();
   readonly #arrivals: Arrivals;
   readonly #step: () => Promise<void>;
@@ -85,6 +89,8 @@ class Simulation {
   #cut = false;
   #plans = 0;
   #placements = 0;
+  /** Plans in a row of which nothing could be applied. */
+  #stalePlans = 0;
   #planMs = 0;
 
   constructor(options: RunOptions) {
@@ -123,7 +129,10 @@ class Simulation {
       clock: agenda,
       hint: () => this.#hint(),
       reasons: this.#reasons,
-      placed: (tasks) => void (this.#placements += tasks),
+      placed: (tasks, staleTasks) => {
+        this.#placements += tasks;
+        this.#stalePlans = staleTasks > 0 && tasks === 0 ? this.#stalePlans + 1 : 0;
+      },
     });
     for (const { version: _, ...budget } of fleet.budgets) {
       mutate({ kind: 'set-budget', budget, by: 'the fleet file' });
@@ -213,6 +222,11 @@ class Simulation {
       this.#settle();
     } while (this.#again);
     this.#plans += plans;
+    // As the loop of a server would, on its next period; but not for ever.
+    if (this.#stalePlans > 0 && this.#stalePlans < STALE_AT_MOST) {
+      const laterMs = Math.max(this.#options.tickMs, LOOP_PERIOD_MS);
+      this.#agenda.setTimer(laterMs, () => this.#hint());
+    }
     this.#planMs += this.#options.stopwatch() - beganMs;
   }
 
@@ -258,6 +272,7 @@ function snapshot(startMs: number) {
     tokens: [],
     budgets: [],
     accounts: [],
+    usageDays: [],
     idempotency: [],
   };
 }

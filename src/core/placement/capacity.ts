@@ -11,7 +11,7 @@ import type {
   WorkerResources,
 } from '../../model/resources.ts';
 
-const WHOLE_DEVICE = 1000;
+export const WHOLE_DEVICE = 1000;
 
 /** Why a request does not fit, in the order it is checked. */
 const MISFITS = ['devices', 'cpus', 'memory', 'ports'] as const;
@@ -30,6 +30,8 @@ export class Capacity {
   readonly portsTaken = new Set<number>();
   /** A nominated claim may lie on a port that its victim still has: how many more hold it. */
   readonly #portsAgain = new Map<number, number>();
+  /** How many of the port range nobody holds. */
+  portsFree: number;
   #nextPort: number;
 
   constructor(resources: WorkerResources) {
@@ -38,6 +40,7 @@ export class Capacity {
     this.memoryFree = resources.memoryBytes;
     this.deviceFree = resources.devices.map(() => WHOLE_DEVICE);
     this.#nextPort = resources.portRange[0];
+    this.portsFree = resources.portRange[1] - resources.portRange[0] + 1;
   }
 
   /**
@@ -49,7 +52,7 @@ export class Capacity {
     if (!devices) return { fits: false, short: 'devices' };
     if (request.cpuMillis > this.cpuFree) return { fits: false, short: 'cpus' };
     if (request.memoryBytes > this.memoryFree) return { fits: false, short: 'memory' };
-    const ports = request.ports > 0 ? this.#pickPorts(request.ports) : [];
+    const ports = request.ports > 0 ? this.pickPorts(request.ports) : [];
     if (!ports) return { fits: false, short: 'ports' };
     return { fits: true, devices, ports };
   }
@@ -67,7 +70,10 @@ export class Capacity {
     this.#change(claim, 1);
     for (const port of claim.ports) {
       if (this.portsTaken.has(port)) this.#holdAgain(port, 1);
-      else this.portsTaken.add(port);
+      else {
+        this.portsTaken.add(port);
+        if (this.#inRange(port)) this.portsFree--;
+      }
     }
   }
 
@@ -75,7 +81,7 @@ export class Capacity {
     this.#change(claim, -1);
     for (const port of claim.ports) {
       if (this.#portsAgain.has(port)) this.#holdAgain(port, -1);
-      else this.portsTaken.delete(port);
+      else if (this.portsTaken.delete(port) && this.#inRange(port)) this.portsFree++;
     }
   }
 
@@ -101,7 +107,14 @@ export class Capacity {
     else this.#portsAgain.delete(port);
   }
 
+  #inRange(port: number): boolean {
+    const [first, last] = this.resources.portRange;
+    return port >= first && port <= last;
+  }
+
   #position(index: number): number {
+    // Nearly always a device's index is its place.
+    if (this.resources.devices[index]?.index === index) return index;
     return this.resources.devices.findIndex((device) => device.index === index);
   }
 
@@ -125,7 +138,7 @@ export class Capacity {
   }
 
   /** Goes round the range, so that a port just freed is not the next one given. */
-  #pickPorts(count: number): number[] | null {
+  pickPorts(count: number): number[] | null {
     const [first, last] = this.resources.portRange;
     const picked: number[] = [];
     let port = this.#nextPort;

@@ -73,7 +73,7 @@ function numberOf(text: string | undefined): number {
   return text === undefined || text.trim() === '' ? Number.NaN : Number(text);
 }
 
-function allows(terms: WorkerTerms, { tenant, placement }: PlacementRequest): boolean {
+export function allows(terms: WorkerTerms, { tenant, placement }: PlacementRequest): boolean {
   if (terms.interruptibleOnly && !placement.interruptible) return false;
   if (terms.marketplace && placement.trust === 'restricted') return false;
   return terms.tenants.length === 0 || terms.tenants.includes(tenant);

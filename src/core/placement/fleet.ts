@@ -1,26 +1,28 @@
 /** The planner's picture of all workers: who holds what where, and where a request goes best. */
 import type { Claim } from '../../model/claim.ts';
 import type { AttemptUid, WorkerId } from '../../model/ids.ts';
-import { Capacity, type Misfit } from './capacity.ts';
-import { preference, tooSmall, unsuitable, type Unsuitable } from './constraints.ts';
-import { placeGang } from './gang.ts';
-import type { PlacementRequest, PlannerWorker } from './request.ts';
+import { claimOf } from './capacity.ts';
+import type { Candidates, Tiers } from './candidates.ts';
+import { attributeOf } from './constraints.ts';
+import { Demand } from './demand.ts';
+import { bestLocality } from './gang.ts';
 import { Holdings } from './holdings.ts';
+import { Kinds } from './kinds.ts';
+import { Member, type FleetWorker } from './member.ts';
+import type { PlacementRequest, PlannerWorker } from './request.ts';
+import { Score } from './score.ts';
+import type { Rejection, Shape } from './shape.ts';
+import { Shapes } from './shapes.ts';
+import { States, type WorkerState } from './states.ts';
+
+export type { FleetWorker } from './member.ts';
+export type { Rejection } from './shape.ts';
 
 /** Where a task goes: what `claimOf` needs beside its owner and its request. */
 export interface Spot {
   worker: WorkerId;
   devices: number[];
   ports: number[];
-}
-
-/** Why a worker is passed over, in the order it is checked. */
-export type Rejection = Unsuitable | 'anti-affinity' | 'exclusive' | Misfit | 'gang';
-
-export interface FleetWorker {
-  info: PlannerWorker;
-  capacity: Capacity;
-  claims: Map<AttemptUid, Claim>;
 }
 
 /** Sums over open workers, whatever is held on them. */
@@ -32,23 +34,6 @@ export interface FleetTotals {
 
 const MIB = 2 ** 20;
 
-class Member implements FleetWorker {
-  info: PlannerWorker;
-  capacity: Capacity;
-  readonly holdings: Holdings;
-
-  constructor(info: PlannerWorker, holdings: Holdings) {
-    this.info = info;
-    this.holdings = holdings;
-    this.capacity = new Capacity(info.resources);
-    for (const claim of holdings.claims.values()) this.capacity.take(claim);
-  }
-
-  get claims(): Map<AttemptUid, Claim> {
-    return this.holdings.claims;
-  }
-}
-
 export class Fleet {
   /** Rises whenever capacity is freed or appears. */
   freed = 0;
@@ -57,6 +42,11 @@ export class Fleet {
   readonly #holdings = new Map<WorkerId, Holdings>();
   readonly #workerOf = new Map<AttemptUid, WorkerId>();
   readonly #totals: FleetTotals = { cpuMillis: 0, memoryMiB: 0, deviceMillis: 0 };
+  readonly #kinds = new Kinds();
+  readonly #states = new States();
+  readonly #shapes = new Shapes();
+  readonly #demand = new Demand();
+  #score = new Score(null);
 
   get size(): number {
     return this.#members.size;
@@ -76,10 +66,20 @@ export class Fleet {
 
   /** New or changed; claims taken on it stay. */
   setWorker(info: PlannerWorker): void {
-    const old = this.#members.get(info.id);
-    if (old) this.#count(old.info, -1);
+    this.#shapes.nameTenants(info.terms.tenants);
+    const kind = this.#kinds.join(info);
+    let member = this.#members.get(info.id);
+    if (member) {
+      this.#count(member.info, -1);
+      this.#states.leave(member);
+      this.#kinds.leave(member.kind);
+      member.change(info, kind);
+    } else {
+      member = new Member(info, kind, this.#holdingsOf(info.id));
+      this.#members.set(info.id, member);
+    }
     this.#count(info, 1);
-    this.#members.set(info.id, new Member(info, this.#holdingsOf(info.id)));
+    this.#states.enter(member);
     if (info.open) this.freed++;
   }
 
@@ -87,16 +87,21 @@ export class Fleet {
     const member = this.#members.get(id);
     if (!member) return;
     this.#count(member.info, -1);
+    this.#states.leave(member);
+    this.#kinds.leave(member.kind);
     this.#members.delete(id);
     this.#forgetEmpty(id);
   }
 
   /** Books a claim; `request` is its owner's. Taken again, the later one counts. */
   take(claim: Claim, request: PlacementRequest): void {
-    this.#release(claim.owner);
+    if (this.#workerOf.has(claim.owner)) this.#release(claim.owner);
     this.#workerOf.set(claim.owner, claim.worker);
     this.#holdingsOf(claim.worker).add(claim, request);
-    this.#members.get(claim.worker)?.capacity.take(claim);
+    const member = this.#members.get(claim.worker);
+    if (!member) return;
+    member.capacity.take(claim);
+    this.#regroup(member);
   }
 
   give(owner: AttemptUid): void {
@@ -105,39 +110,99 @@ export class Fleet {
 
   /** The best spot now; books nothing. */
   place(request: PlacementRequest): Spot | null {
-    let best: Spot | null = null;
-    let bestPreference = -1;
-    for (const member of this.#members.values()) {
-      if (blocked(member, request)) continue;
-      const preferred = preference(member.info, request);
-      if (preferred <= bestPreference) continue;
-      const fit = member.capacity.fit(request.resources);
-      if (!fit.fits) continue;
-      best = { worker: member.info.id, devices: fit.devices, ports: fit.ports };
-      bestPreference = preferred;
-    }
-    return best;
+    const candidates = this.#candidatesOf(request, 'single');
+    const state = candidates.best();
+    this.#learn(candidates, state !== null, 1);
+    return state && this.#spotOn(state, candidates.shape);
   }
 
   /** Spots for all members or none, on one network and of one locality; books nothing. */
   placeGang(request: PlacementRequest, size: number): Spot[] | null {
-    const usable = [...this.#members.values()].filter((member) => !blocked(member, request));
-    return placeGang(request, size, usable);
+    const candidates = this.#candidatesOf(request, 'gang');
+    const tiers = bestLocality(candidates, size);
+    this.#learn(candidates, tiers !== null, size);
+    return tiers && this.#spotsIn(tiers, candidates, size);
   }
 
   /** Every worker that cannot take it now, counted once, by the first reason. */
   rejections(request: PlacementRequest): Map<Rejection, number> {
+    const { shape } = this.#candidatesOf(request, request.gangSize > 1 ? 'gang' : 'single');
     const counts = new Map<Rejection, number>();
-    for (const member of this.#members.values()) {
-      const why = blocked(member, request) ?? shortOf(member, request);
-      if (why) counts.set(why, (counts.get(why) ?? 0) + 1);
+    for (const state of this.#states.all()) {
+      const why = shape.rejection(state) ?? (request.gangSize > 1 ? 'gang' : null);
+      if (why) counts.set(why, (counts.get(why) ?? 0) + state.members.length);
     }
     return counts;
   }
 
   /** Whether it could ever take the request, whatever is held on it now. */
   accepts(worker: FleetWorker, request: PlacementRequest): boolean {
-    return !unsuitable(worker.info, request) && !tooSmall(worker.info, request);
+    const { shape } = this.#shapes.of(request, 'single', this.#states.size);
+    const member = this.#members.get(worker.info.id);
+    if (!member) return false;
+    const { unsuitable, tooSmall } = shape.standing(member.kind);
+    return !unsuitable && !tooSmall;
+  }
+
+  #candidatesOf(request: PlacementRequest, mode: 'single' | 'gang'): Candidates {
+    this.#tellApart(request);
+    const { mix } = this.#demand;
+    if (this.#score.mix !== mix) this.#score = new Score(mix);
+    const candidates = this.#shapes.of(request, mode, this.#states.size);
+    candidates.update(this.#states, this.#score);
+    return candidates;
+  }
+
+  /** Workers are told apart by an attribute from when a request first names it. */
+  #tellApart({ placement }: PlacementRequest): void {
+    const { constraints, locality } = placement;
+    if (constraints.length === 0 && locality === '') return;
+    for (const attribute of [...constraints.map((each) => each.attribute), locality]) {
+      if (!this.#kinds.name(attribute)) continue;
+      for (const member of this.#members.values()) {
+        if (attributeOf(member.info, attribute) === undefined) continue;
+        this.#states.leave(member);
+        this.#kinds.leave(member.kind);
+        member.kind = this.#kinds.join(member.info);
+        this.#states.enter(member);
+      }
+    }
+  }
+
+  /** A class that goes on waiting asks once. */
+  #learn(candidates: Candidates, placed: boolean, times: number): void {
+    if (placed || !candidates.refused) {
+      const asked = this.#demand.classOf(candidates.shape.request);
+      if (asked) this.#demand.asked(asked, times);
+    }
+    candidates.refused = !placed;
+  }
+
+  /** Booked one by one, so that no two get the same; then all are given back. */
+  #spotsIn(tiers: Tiers, candidates: Candidates, size: number): Spot[] {
+    const { shape } = candidates;
+    const spots: Spot[] = [];
+    while (spots.length < size) {
+      const state = tiers.best();
+      if (!state) throw new Error(`room for ${size} was counted, there is for ${spots.length}`);
+      const spot = this.#spotOn(state, shape);
+      const owner = trialOwner(spots.length);
+      this.take(claimOf(owner, spot.worker, shape.request.resources, spot), shape.request);
+      spots.push(spot);
+      candidates.update(this.#states, this.#score);
+    }
+    for (const at of spots.keys()) this.#release(trialOwner(at));
+    return spots;
+  }
+
+  #spotOn(state: WorkerState, shape: Shape): Spot {
+    const member = state.members.at(-1) as Member;
+    const { ports } = shape.request.resources;
+    return {
+      worker: member.info.id,
+      devices: shape.pickDevices(state, member.capacity, this.#score),
+      ports: ports > 0 ? (member.capacity.pickPorts(ports) ?? []) : [],
+    };
   }
 
   #release(owner: AttemptUid): boolean {
@@ -145,9 +210,18 @@ export class Fleet {
     if (id === undefined) return false;
     this.#workerOf.delete(owner);
     const claim = this.#holdingsOf(id).remove(owner);
-    if (claim) this.#members.get(id)?.capacity.give(claim);
+    const member = this.#members.get(id);
+    if (member && claim) {
+      member.capacity.give(claim);
+      this.#regroup(member);
+    }
     this.#forgetEmpty(id);
     return true;
+  }
+
+  #regroup(member: Member): void {
+    this.#states.leave(member);
+    this.#states.enter(member);
   }
 
   #holdingsOf(id: WorkerId): Holdings {
@@ -157,9 +231,8 @@ export class Fleet {
   }
 
   #forgetEmpty(id: WorkerId): void {
-    if (!this.#members.has(id) && this.#holdings.get(id)?.claims.size === 0) {
-      this.#holdings.delete(id);
-    }
+    if (this.#members.has(id)) return;
+    if (this.#holdings.get(id)?.claims.size === 0) this.#holdings.delete(id);
   }
 
   #count(info: PlannerWorker, sign: 1 | -1): void {
@@ -170,12 +243,6 @@ export class Fleet {
   }
 }
 
-function blocked(member: Member, request: PlacementRequest): Rejection | null {
-  return unsuitable(member.info, request) ?? member.holdings.refuses(request);
-}
-
-function shortOf(member: Member, request: PlacementRequest): Rejection | null {
-  const fit = member.capacity.fit(request.resources);
-  if (!fit.fits) return fit.short;
-  return request.gangSize > 1 ? 'gang' : null;
+function trialOwner(at: number): AttemptUid {
+  return `trial ${at}` as AttemptUid;
 }

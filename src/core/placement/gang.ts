@@ -1,57 +1,45 @@
-/** Spots for all members of a gang at once, on workers that can reach each other. */
-import type { Claim } from '../../model/claim.ts';
-import type { AttemptUid } from '../../model/ids.ts';
-import { claimOf, type Capacity } from './capacity.ts';
-import { attributeOf, preference } from './constraints.ts';
-import type { FleetWorker, Spot } from './fleet.ts';
-import type { PlacementRequest } from './request.ts';
+/** Where all members of a gang fit together: on one network, in one locality. */
+import type { Candidates, Tiers } from './candidates.ts';
+import type { Shape } from './shape.ts';
 
-/** `usable` are the workers that could each take a member, if it had room. */
-export function placeGang(
-  request: PlacementRequest,
-  size: number,
-  usable: FleetWorker[],
-): Spot[] | null {
-  const groups = new Map<string, FleetWorker[]>();
-  for (const worker of usable) {
-    const key = groupOf(worker, request.placement.locality);
-    if (key === null) continue;
-    const group = groups.get(key);
-    if (group) group.push(worker);
-    else groups.set(key, [worker]);
-  }
-  for (const group of groups.values()) {
-    const spots = fill(request, size, group);
-    if (spots) return spots;
-  }
-  return null;
+interface Offer {
+  tiers: Tiers;
+  /** Of the members that would go there. */
+  preference: number;
+  priceMicros: number;
+  /** How many members would fit. */
+  room: number;
 }
 
-/** A worker that lacks the attribute shares its value with nobody. */
-function groupOf({ info }: FleetWorker, locality: string): string | null {
-  if (locality === '') return info.network;
-  const value = attributeOf(info, locality);
-  return value === undefined ? null : `${JSON.stringify(info.network)}${value}`;
+/**
+ * The best locality with room for all. Members are alike, so if there is room for as many, then
+ * taking the best spot again and again finds it.
+ */
+export function bestLocality(candidates: Candidates, size: number): Tiers | null {
+  const spread = candidates.shape.request.placement.arrangement === 'spread';
+  let best: Offer | null = null;
+  for (const tiers of candidates.localities()) {
+    const offer = offerOf(tiers, candidates.shape, size);
+    if (offer.room >= size && (!best || better(offer, best, spread))) best = offer;
+  }
+  return best?.tiers ?? null;
 }
 
-/** Books the members one by one, then gives everything back: the caller books what it keeps. */
-function fill(request: PlacementRequest, size: number, group: FleetWorker[]): Spot[] | null {
-  const { exclusive, antiAffinity } = request.placement;
-  const mostEach = exclusive || antiAffinity !== '' ? 1 : size;
-  const preferred = group.toSorted(
-    (a, b) => preference(b.info, request) - preference(a.info, request),
-  );
-  const booked: { capacity: Capacity; claim: Claim }[] = [];
-  for (const { info, capacity } of preferred) {
-    for (let here = 0; here < mostEach && booked.length < size; here++) {
-      const fit = capacity.fit(request.resources);
-      if (!fit.fits) break;
-      const claim = claimOf(`${booked.length}` as AttemptUid, info.id, request.resources, fit);
-      capacity.take(claim);
-      booked.push({ capacity, claim });
-    }
+function offerOf(tiers: Tiers, shape: Shape, size: number): Offer {
+  const offer: Offer = { tiers, preference: 0, priceMicros: 0, room: 0 };
+  for (const { preference, priceMicros, states } of tiers.alive()) {
+    const before = Math.min(offer.room, size);
+    for (const state of states) offer.room += shape.room(state) * state.members.length;
+    const members = Math.min(offer.room, size) - before;
+    offer.preference += members * preference;
+    offer.priceMicros += members * priceMicros;
   }
-  for (const { capacity, claim } of booked) capacity.give(claim);
-  if (booked.length < size) return null;
-  return booked.map(({ claim: { worker, devices, ports } }) => ({ worker, devices, ports }));
+  return offer;
+}
+
+/** Packing takes the locality that has the least room, so that the next large gang finds one. */
+function better(a: Offer, b: Offer, spread: boolean): boolean {
+  if (a.preference !== b.preference) return a.preference > b.preference;
+  if (a.priceMicros !== b.priceMicros) return a.priceMicros < b.priceMicros;
+  return spread ? a.room > b.room : a.room < b.room;
 }

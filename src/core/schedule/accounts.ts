@@ -5,7 +5,8 @@
 import type { Claim } from '../../model/claim.ts';
 import type { AttemptUid } from '../../model/ids.ts';
 import type { FleetTotals } from '../placement/fleet.ts';
-import type { PendingClass, PlannerAccount } from './view.ts';
+import type { PendingClass } from './classes.ts';
+import type { PlannerAccount } from './view.ts';
 
 const MIB = 2 ** 20;
 /** History fades slowly: its weight is computed anew only so often. */

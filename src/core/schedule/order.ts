@@ -10,7 +10,7 @@ import type { JobId } from '../../model/ids.ts';
 import type { FleetTotals } from '../placement/fleet.ts';
 import type { Account } from './accounts.ts';
 import { Heap } from './heap.ts';
-import type { PendingClass } from './view.ts';
+import type { PendingClass } from './classes.ts';
 
 export type Tier = 'aged' | 'share' | 'demoted';
 

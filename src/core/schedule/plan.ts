@@ -3,19 +3,21 @@
  * plan is long enough. What is planned is booked in the view at once.
  */
 import type { Claim } from '../../model/claim.ts';
-import { attemptUid, type JobId, type TaskId } from '../../model/ids.ts';
-import { claimOf } from '../placement/capacity.ts';
-import type { Spot } from '../placement/fleet.ts';
-import { explainMisfit, noRoom, type Explanation } from '../explain.ts';
+import type { AttemptUid, JobId, TaskId } from '../../model/ids.ts';
+import type { Explanation } from '../explain.ts';
+import type { PendingClass } from './classes.ts';
+import { settleNominations } from './nominate.ts';
 import { Order } from './order.ts';
-import type { Shape } from './shapes.ts';
-import type { PendingClass, PendingTask, PlannerView } from './view.ts';
+import { Planning } from './planning.ts';
+import { step } from './step.ts';
+import type { PlannerView } from './view.ts';
 
 export interface SchedulePolicy {
   /** Past use counts half after this long. */
   halfLifeMs: number;
   /** What has waited longer than this is not overtaken in its band. */
   ageingMs: number;
+  /** Whether work that ends in time may use what is kept for other work meanwhile. */
   backfill: boolean;
   preemption: boolean;
   /** A plan stays short so that its mutations are applied while they are fresh. */
@@ -30,21 +32,28 @@ export const DEFAULT_POLICY: SchedulePolicy = {
   placementsPerPlan: 2000,
 };
 
+/** One task, or a whole gang: all or none. */
 export interface Placement {
   job: JobId;
   round: number;
   tasks: { task: TaskId; version: number; claim: Claim }[];
 }
 
+/** To be applied in the order of these fields. */
 export interface Plan {
+  /** Nominations not wanted any more. */
+  withdrawals: { owner: AttemptUid; reason: string }[];
+  /** Claims that are HELD. A nomination that came true keeps its owner and its place. */
   placements: Placement[];
+  /** Claims that are NOMINATED, on top of those of their victims. */
+  preemptions: (Placement & { victims: { uid: AttemptUid }[]; reason: string })[];
+  /** Classes that wait no longer: placed, or left by all. */
+  cleared: string[];
   /** Why the head of a class waits, where that has changed. */
   waiting: { classKey: string; why: Explanation }[];
-  /** Classes that wait no longer: placed, or left by all. Apply before `waiting`. */
-  cleared: string[];
   /** When something that waits for a time becomes ready; null: nothing does. */
   nextAtMs: number | null;
-  /** The limit of one plan was reached and there is more to place. */
+  /** There is more to plan at once. */
   more: boolean;
 }
 
@@ -54,152 +63,61 @@ export function plan(
   randomHex: () => string,
   policy: SchedulePolicy,
 ): Plan {
-  return new Planning(view, nowMs, randomHex, policy).run();
+  const planning = new Planning(view, nowMs, randomHex, policy);
+  planning.made.cleared.push(...view.classes.emptied.splice(0));
+  wake(planning);
+  planning.reserving.check();
+  settleNominations(planning);
+  unblock(planning);
+  planning.telling.again();
+  if (view.classes.open.size > 0) placeAll(planning);
+  planning.nextAt(view.ageing.nextAtMs());
+  return planning.made;
 }
 
-/**
- * Explaining looks at every worker. So many looks a plan may take; what is not explained in full
- * then is when somebody asks.
- */
-const LOOKS_PER_PLAN = 20_000;
-
-class Planning {
-  readonly view: PlannerView;
-  readonly nowMs: number;
-  readonly policy: SchedulePolicy;
-  readonly made: Plan = { placements: [], waiting: [], cleared: [], nextAtMs: null, more: false };
-  readonly #randomHex: () => string;
-  #placed = 0;
-  #looks = 0;
-  readonly #misfits = new Map<Shape, Explanation>();
-
-  constructor(view: PlannerView, nowMs: number, randomHex: () => string, policy: SchedulePolicy) {
-    this.view = view;
-    this.nowMs = nowMs;
-    this.policy = policy;
-    this.#randomHex = randomHex;
+/** Back-offs that are over, and what has waited too long by now. */
+function wake(planning: Planning): void {
+  const { view, nowMs } = planning;
+  const { sleeping, open } = view.classes;
+  for (const pending of sleeping) {
+    const next = pending.queue.mature(nowMs);
+    if (next === null) sleeping.delete(pending);
+    planning.nextAt(next);
+    if (pending.told === '' && pending.queue.peek()) open.add(pending);
   }
+  for (const pending of view.ageing.due(nowMs)) open.add(pending);
+}
 
-  run(): Plan {
-    const { view, made } = this;
-    made.cleared.push(...view.emptied.splice(0));
-    this.#wake();
-    this.#unblock();
-    this.#tellAgain();
-    if (view.open.size === 0) return made;
-    const order = new Order(view.open, {
-      nowMs: this.nowMs,
-      halfLifeMs: this.policy.halfLifeMs,
-      ageingMs: this.policy.ageingMs,
-      totals: view.fleet.totals(),
-    });
-    for (let next = order.first(); next; next = order.first()) {
-      if (this.#placed >= this.policy.placementsPerPlan) {
-        made.more = true;
-        return made;
-      }
-      this.#step(next, order);
+/** What was freed may let go on what did not fit. */
+function unblock({ view }: Planning): void {
+  const { classes, freed, fleet, reservations, frugal } = view;
+  if (freed.size === 0) return;
+  for (const shape of classes.shapes.afterFreeing(fleet, freed)) {
+    for (const pending of shape.classes) if (pending.waiting > 0) classes.open.add(pending);
+  }
+  // What is kept for somebody is not free for the others of its kind.
+  for (const { of } of reservations.values()) classes.open.add(of);
+  for (const pending of frugal) if (pending.waiting > 0) classes.open.add(pending);
+  frugal.clear();
+  freed.clear();
+}
+
+function placeAll(planning: Planning): void {
+  const { view, policy, nowMs, made, reserving } = planning;
+  const { halfLifeMs, ageingMs, placementsPerPlan } = policy;
+  const totals = view.fleet.totals();
+  const order = new Order(view.classes.open, { nowMs, halfLifeMs, ageingMs, totals });
+  reserving.liftYoung();
+  let band = -1;
+  let next: PendingClass | null;
+  while ((next = order.first())) {
+    if (order.band !== band) reserving.layUpTo((band = order.band));
+    if (planning.placed >= placementsPerPlan) {
+      made.more = true;
+      break;
     }
-    view.open.clear();
-    return made;
+    step(planning, order, next);
   }
-
-  #wake(): void {
-    const { view, made, nowMs } = this;
-    for (const pending of view.sleeping) {
-      const next = pending.queue.mature(nowMs);
-      if (next === null) view.sleeping.delete(pending);
-      else if (made.nextAtMs === null || next < made.nextAtMs) made.nextAtMs = next;
-      if (pending.told === '' && pending.queue.peek()) view.open.add(pending);
-    }
-  }
-
-  #unblock(): void {
-    const { view } = this;
-    for (const shape of view.shapes.afterFreeing(view.fleet, view.freed)) {
-      for (const pending of shape.classes) if (pending.waiting > 0) view.open.add(pending);
-    }
-    view.freed.clear();
-  }
-
-  #step(pending: PendingClass, order: Order): void {
-    const { view } = this;
-    const members = pending.queue.peek();
-    if (!members) {
-      view.open.delete(pending);
-      order.drop();
-      return;
-    }
-    const { request, shape } = pending;
-    const job = (members[0] as PendingTask).job;
-    if (request.arrayLimit > 0 && view.claimsOf(job).size >= request.arrayLimit) {
-      pending.queue.setAside(job);
-      order.advance();
-      return;
-    }
-    const spots = shape.blocked ? null : this.#place(pending, members.length);
-    if (!spots) {
-      view.shapes.block(shape);
-      view.open.delete(pending);
-      order.drop();
-      this.#tellMisfit(pending);
-      return;
-    }
-    this.#book(pending, members, spots);
-    order.advance();
-  }
-
-  #place({ request }: PendingClass, size: number): Spot[] | null {
-    const { fleet } = this.view;
-    if (size > 1) return fleet.placeGang(request, size);
-    const spot = fleet.place(request);
-    return spot && [spot];
-  }
-
-  #book(pending: PendingClass, members: PendingTask[], spots: Spot[]): void {
-    const { request } = pending;
-    const { job, round } = members[0] as PendingTask;
-    const tasks = members.map((task, at) => {
-      const spot = spots[at] as Spot;
-      const uid = attemptUid(task.task, task.attempts + 1, this.#randomHex());
-      const claim = claimOf(uid, spot.worker, request.resources, spot);
-      this.view.book({ claim, job, classKey: request.key, sinceMs: this.nowMs });
-      return { task: task.task, version: task.version, claim };
-    });
-    pending.queue.skip();
-    if (pending.told !== '') this.made.cleared.push(request.key);
-    pending.told = '';
-    this.made.placements.push({ job, round, tasks });
-    this.#placed += tasks.length;
-  }
-
-  /** Workers have changed: says anew of what is blocked why, as far as the looks go. */
-  #tellAgain(): void {
-    const { view } = this;
-    if (!view.recomposed) return;
-    view.recomposed = false;
-    for (const shape of view.shapes.blocked()) {
-      if (this.#looks >= LOOKS_PER_PLAN) return;
-      for (const pending of shape.classes) if (pending.told !== '') this.#tellMisfit(pending);
-    }
-  }
-
-  #tellMisfit(pending: PendingClass): void {
-    const { view } = this;
-    let why = this.#misfits.get(pending.shape);
-    if (!why) {
-      const affordable = this.#looks < LOOKS_PER_PLAN;
-      if (!affordable && pending.told !== '') return;
-      why = affordable ? explainMisfit(view, pending.request) : noRoom(view);
-      if (affordable) this.#misfits.set(pending.shape, why);
-      this.#looks += view.fleet.size;
-    }
-    this.#tell(pending, why);
-  }
-
-  #tell(pending: PendingClass, why: Explanation): void {
-    if (pending.told === why.sentence) return;
-    pending.told = why.sentence;
-    this.made.waiting.push({ classKey: pending.request.key, why });
-  }
+  reserving.layUpTo(Number.POSITIVE_INFINITY);
+  if (!next) view.classes.open.clear();
 }

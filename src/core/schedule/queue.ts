@@ -54,6 +54,16 @@ export class PendingQueue {
 
   add(task: PendingTask): void {
     this.#size++;
+    this.putBack(task);
+  }
+
+  remove(task: PendingTask): void {
+    this.#size--;
+    this.takeOut(task);
+  }
+
+  /** Into the order again. */
+  putBack(task: PendingTask): void {
     if (task.notBeforeMs <= 0) {
       this.#ready(task);
       return;
@@ -62,8 +72,8 @@ export class PendingQueue {
     this.#fresh.push(task);
   }
 
-  remove(task: PendingTask): void {
-    this.#size--;
+  /** Out of the order, though it goes on waiting. */
+  takeOut(task: PendingTask): void {
     if (this.#later.delete(task.task)) return;
     const key = this.#gangSize > 1 ? task.job : task.task;
     const entry = this.#entries.get(key);

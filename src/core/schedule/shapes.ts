@@ -5,7 +5,7 @@
 import type { WorkerId } from '../../model/ids.ts';
 import type { Fleet, FleetWorker } from '../placement/fleet.ts';
 import type { PlacementRequest } from '../placement/request.ts';
-import type { PendingClass } from './view.ts';
+import type { PendingClass } from './classes.ts';
 
 export interface Shape {
   key: string;
@@ -14,6 +14,9 @@ export interface Shape {
   classes: Set<PendingClass>;
   /** It fitted nowhere, and nothing that could help was freed since. */
   blocked: boolean;
+  /** When victims were last looked for in vain, and a place to keep. */
+  noVictimsAtMs: number;
+  noProspectAtMs: number;
 }
 
 /** With more freed at once than this, looking at each costs more than trying. */
@@ -28,7 +31,14 @@ export class Shapes {
     const key = shapeKey(request, byTenant);
     let shape = this.#shapes.get(key);
     if (!shape) {
-      shape = { key, request, classes: new Set(), blocked: false };
+      shape = {
+        key,
+        request,
+        classes: new Set(),
+        blocked: false,
+        noVictimsAtMs: Number.NEGATIVE_INFINITY,
+        noProspectAtMs: Number.NEGATIVE_INFINITY,
+      };
       this.#shapes.set(key, shape);
     }
     return shape;
@@ -78,7 +88,7 @@ export class Shapes {
 }
 
 /** Whether a worker has room for one of it: for a gang, that may complete it. */
-function helps(fleet: Fleet, workers: FleetWorker[], request: PlacementRequest): boolean {
+export function helps(fleet: Fleet, workers: FleetWorker[], request: PlacementRequest): boolean {
   const { cpuMillis, memoryBytes } = request.resources;
   for (const worker of workers) {
     const { capacity } = worker;
@@ -90,7 +100,7 @@ function helps(fleet: Fleet, workers: FleetWorker[], request: PlacementRequest):
 }
 
 function shapeKey(request: PlacementRequest, byTenant: boolean): string {
-  const { resources, placement, pool, band, gangSize, timeLimitMs, tenant } = request;
+  const { resources, placement, pool, band, gangSize, timeLimitMs, graceMs, tenant } = request;
   const who = byTenant || placement.antiAffinity !== '' ? tenant : '';
-  return JSON.stringify([band, gangSize, timeLimitMs, resources, pool, placement, who]);
+  return JSON.stringify([band, gangSize, timeLimitMs, graceMs, resources, pool, placement, who]);
 }

@@ -5,6 +5,7 @@ import { held, NOTHING, waiting, wanting, worker } from '../../../test/support/p
 import type { Claim } from '../../model/claim.ts';
 import type { AttemptUid, TaskId, WorkerId } from '../../model/ids.ts';
 import type { PlannerWorker } from '../placement/request.ts';
+import type { PendingClass } from './classes.ts';
 import { PlannerView, type PendingTask, type PlannerDeltas } from './view.ts';
 
 /** Of the claims here. */
@@ -23,19 +24,22 @@ const claim = (owner: string, on: string, cpuMillis: number): Claim => ({
 
 /** Everything a plan depends on. Takes the queues apart. */
 function picture(view: PlannerView) {
-  const waits = [...view.classes].filter(([, { queue }]) => queue.size > 0);
-  const queues = waits.toSorted(byKey).map(([key, { queue }]) => {
+  const waits = [...view.classes.values()].filter(({ waiting }) => waiting > 0);
+  const queues = waits.toSorted(byKey).map(({ request: { key }, queue, waiting }) => {
     queue.mature(Number.MAX_SAFE_INTEGER);
     const order: unknown[] = [];
     for (let head = queue.peek(); head; head = queue.peek()) {
       order.push(head);
       queue.skip();
     }
-    return [key, queue.size, order];
+    return [key, waiting, queue.size, order];
   });
   return {
     queues,
     pending: view.pendingCount(),
+    held: view.accounts.owner('t', 'u').user.held,
+    heldByAll: view.accounts.owner('t', 'u').tenant.held,
+    nominated: [...view.nominations.values()].flatMap(({ claims }) => [...claims.keys()]),
     claims: [...view.claims.keys()].toSorted(),
     workers: [...view.fleet.workers()].map(({ info, capacity }) => ({
       info,
@@ -46,8 +50,8 @@ function picture(view: PlannerView) {
   };
 }
 
-function byKey(a: [string, unknown], b: [string, unknown]): number {
-  return a[0] < b[0] ? -1 : 1;
+function byKey(a: PendingClass, b: PendingClass): number {
+  return a.request.key < b.request.key ? -1 : 1;
 }
 
 describe('the copy', () => {

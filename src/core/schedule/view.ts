@@ -1,12 +1,22 @@
 /** The planner's own copy of what it plans over, kept equal to the state by deltas. */
 import type { Usage } from '../../model/account.ts';
 import type { Claim } from '../../model/claim.ts';
-import type { AttemptUid, JobId, TaskId, WorkerId } from '../../model/ids.ts';
+import {
+  taskOf,
+  type AttemptUid,
+  type JobId,
+  type TaskId,
+  type WorkerId,
+} from '../../model/ids.ts';
 import { Fleet } from '../placement/fleet.ts';
 import type { PlacementRequest, PlannerWorker } from '../placement/request.ts';
-import { Accounts, type Owner } from './accounts.ts';
-import { PendingQueue } from './queue.ts';
-import { Shapes, type Shape } from './shapes.ts';
+import { Accounts, type Account } from './accounts.ts';
+import { Ageing } from './ageing.ts';
+import { Classes, type PendingClass } from './classes.ts';
+import { Nominations } from './nominations.ts';
+import { Prices } from './prices.ts';
+import { holdOf } from './quota.ts';
+import { Reservations } from './reservations.ts';
 
 export interface PendingTask {
   task: TaskId;
@@ -62,19 +72,6 @@ export interface PlannerDeltas {
   accounts: PlannerAccount[];
 }
 
-/** A class of interchangeable tasks, of which some wait or hold something. */
-export interface PendingClass {
-  request: PlacementRequest;
-  owner: Owner;
-  shape: Shape;
-  queue: PendingQueue;
-  /** How many tasks wait. */
-  waiting: number;
-  claims: number;
-  /** What was last said of why its head waits; empty: nothing. */
-  told: string;
-}
-
 /** A claim as booked in the copy. */
 export interface Booked {
   claim: Claim;
@@ -86,39 +83,37 @@ export interface Booked {
 export class PlannerView {
   readonly fleet = new Fleet();
   readonly accounts = new Accounts();
-  readonly shapes = new Shapes();
-  readonly classes = new Map<string, PendingClass>();
+  readonly prices = new Prices();
+  readonly classes = new Classes(this.accounts);
   readonly claims = new Map<AttemptUid, Booked>();
-  /** Classes that may have something to place: new, or what they waited for has changed. */
-  readonly open = new Set<PendingClass>();
-  /** Classes with tasks that wait for a time. */
-  readonly sleeping = new Set<PendingClass>();
+  readonly nominations = new Nominations();
+  readonly reservations = new Reservations(this.fleet);
+  readonly ageing = new Ageing();
   /** Workers on which something was freed since the last plan. */
   readonly freed = new Set<WorkerId>();
   /** Workers came, went or changed since the last plan: what was said of them may be wrong. */
   recomposed = false;
-  /** Classes of which nothing waits any more, since the last plan. */
-  emptied: string[] = [];
+  /** Classes that may fit, but not where the money of their account suffices. */
+  readonly frugal = new Set<PendingClass>();
+  /** Claims by band, and of those the ones that may be interrupted by their own band. */
+  readonly #running: number[] = [];
+  readonly #willing: number[] = [];
   /** Claims of jobs whose number counts: gangs, and arrays with a limit. */
   readonly #ofJob = new Map<JobId, Set<AttemptUid>>();
-  readonly #pending = new Map<TaskId, PendingTask>();
-  /** Classes that may have nothing left. */
-  readonly #idle = new Set<PendingClass>();
-  #byTenant = false;
 
   update(deltas: PlannerDeltas): void {
-    for (const request of deltas.requests) this.#addClass(request);
-    for (const uid of deltas.claimsGone) this.#free(uid);
+    const { classes } = this;
+    for (const request of deltas.requests) classes.add(request);
+    for (const uid of deltas.claimsGone) this.unbook(uid);
     for (const worker of deltas.workers) this.#setWorker(worker);
     for (const id of deltas.workersGone) this.fleet.removeWorker(id);
     if (deltas.workers.length + deltas.workersGone.length > 0) this.recomposed = true;
     for (const claim of deltas.claims) this.book(claim);
     // New ones first: a class that is both left and joined goes on.
-    for (const task of deltas.pending) this.#add(task);
-    for (const task of deltas.notPending) this.#remove(task);
-    for (const row of deltas.accounts) this.#reopen(this.accounts.set(row).waiting);
-    for (const pending of this.#idle) this.#dropIdle(pending);
-    this.#idle.clear();
+    for (const task of deltas.pending) classes.addTask(task);
+    for (const task of deltas.notPending) classes.removeTask(task);
+    for (const row of deltas.accounts) this.#reopen(this.accounts.set(row));
+    classes.dropIdle();
   }
 
   /**
@@ -128,14 +123,16 @@ export class PlannerView {
   book({ claim, job, classKey, sinceMs }: PlannerClaim): void {
     const old = this.claims.get(claim.owner);
     if (old && sameHolding(old.claim, claim)) {
+      const was = old.claim.state;
       old.claim = claim;
       old.sinceMs = sinceMs;
+      if (was !== claim.state) this.#changed(old, was);
       return;
     }
-    if (old) this.#free(claim.owner);
+    if (old) this.unbook(claim.owner);
     const of = this.classes.get(classKey);
-    if (!of) throw new Error(`claim ${claim.owner} is of class ${classKey}, which nobody told`);
-    this.claims.set(claim.owner, { claim, job, sinceMs, of });
+    const booked = { claim, job, sinceMs, of };
+    this.claims.set(claim.owner, booked);
     this.fleet.take(claim, of.request);
     of.claims++;
     this.#count(of, claim, 1);
@@ -144,33 +141,10 @@ export class PlannerView {
       if (claims) claims.add(claim.owner);
       else this.#ofJob.set(job, new Set([claim.owner]));
     }
+    if (claim.state === 'NOMINATED') this.#changed(booked, 'HELD');
   }
 
-  pendingCount(): number {
-    return this.#pending.size;
-  }
-
-  /** Claims of a gang, or of an array with a limit. */
-  claimsOf(job: JobId): ReadonlySet<AttemptUid> {
-    return this.#ofJob.get(job) ?? NONE;
-  }
-
-  #addClass(request: PlacementRequest): void {
-    if (this.classes.has(request.key)) return;
-    const pending: PendingClass = {
-      request,
-      owner: this.accounts.owner(request.tenant, request.user),
-      shape: this.shapes.of(request, this.#byTenant),
-      queue: new PendingQueue(request.gangSize),
-      waiting: 0,
-      claims: 0,
-      told: '',
-    };
-    pending.shape.classes.add(pending);
-    this.classes.set(request.key, pending);
-  }
-
-  #free(uid: AttemptUid): void {
+  unbook(uid: AttemptUid): void {
     const booked = this.claims.get(uid);
     if (!booked) return;
     const { claim, job, of } = booked;
@@ -179,83 +153,71 @@ export class PlannerView {
     this.freed.add(claim.worker);
     of.claims--;
     this.#count(of, claim, -1);
-    const { tenant, user } = of.owner;
-    for (const account of [tenant, user]) {
+    for (const account of [of.owner.tenant, of.owner.user]) {
       account.release(uid);
-      this.#reopen(account.waiting);
+      this.#reopen(account);
     }
     const claims = this.#ofJob.get(job);
     if (claims?.delete(uid) && claims.size === 0) this.#ofJob.delete(job);
-    if (claims && of.queue.callBack(job)) this.open.add(of);
-    this.#idle.add(of);
+    if (claims && of.queue.callBack(job)) this.classes.open.add(of);
+    if (this.nominations.remove(booked)) this.classes.renounce(taskOf(uid));
+    this.classes.mayBeIdle(of);
   }
 
-  #count({ owner: { tenant, user } }: PendingClass, claim: Claim, sign: 1 | -1): void {
+  /** Puts what a planned claim sets aside on its accounts, until they are told of it. */
+  setAside({ owner: uid, worker }: Claim, { owner, request }: PendingClass): void {
+    const hold = holdOf(request, this.fleet.worker(worker)?.info ?? null);
+    owner.tenant.hold(uid, hold);
+    if (owner.user !== owner.tenant) owner.user.hold(uid, hold);
+  }
+
+  /** Whether anything holds something that might have to make way for the request. */
+  hasWorkBelow({ band, placement }: PlacementRequest): boolean {
+    for (const [at, count] of this.#running.entries()) {
+      if (at > band && (count ?? 0) > 0) return true;
+    }
+    return !placement.interruptible && (this.#willing[band] ?? 0) > 0;
+  }
+
+  pendingCount(): number {
+    return this.classes.taskCount();
+  }
+
+  /** Claims of a gang, or of an array with a limit. */
+  claimsOf(job: JobId): ReadonlySet<AttemptUid> {
+    return this.#ofJob.get(job) ?? NONE;
+  }
+
+  #changed(booked: Booked, was: Claim['state']): void {
+    const task = taskOf(booked.claim.owner);
+    if (booked.claim.state === 'NOMINATED') {
+      this.nominations.add(booked);
+      this.classes.nominate(task);
+    } else if (was === 'NOMINATED') {
+      this.nominations.remove(booked);
+      this.classes.settle(task);
+    }
+  }
+
+  #count({ owner, request }: PendingClass, claim: Claim, sign: 1 | -1): void {
+    const { tenant, user } = owner;
+    const { band } = request;
+    this.#running[band] = (this.#running[band] ?? 0) + sign;
+    if (request.placement.interruptible) this.#willing[band] = (this.#willing[band] ?? 0) + sign;
     tenant.count(claim, sign);
     if (user !== tenant) user.count(claim, sign);
   }
 
-  #reopen(waiting: Set<PendingClass>): void {
-    for (const pending of waiting) this.open.add(pending);
+  #reopen({ waiting }: Account): void {
+    for (const pending of waiting) this.classes.open.add(pending);
     waiting.clear();
   }
 
   #setWorker(info: PlannerWorker): void {
     this.fleet.setWorker(info);
+    this.prices.set(info);
     if (info.open) this.freed.add(info.id);
-    if (info.terms.tenants.length > 0 && !this.#byTenant) this.#tellTenantsApart();
-  }
-
-  /** From now on what fits for one tenant may not for another. */
-  #tellTenantsApart(): void {
-    this.#byTenant = true;
-    for (const pending of this.classes.values()) {
-      this.shapes.drop(pending);
-      pending.shape = this.shapes.of(pending.request, true);
-      pending.shape.classes.add(pending);
-      if (pending.waiting > 0) this.open.add(pending);
-    }
-  }
-
-  #add(task: PendingTask): void {
-    const pending = this.classes.get(task.classKey);
-    if (!pending) throw new Error(`task ${task.task} is of class ${task.classKey}, untold`);
-    const old = this.#pending.get(task.task);
-    if (old) this.#unlist(old);
-    this.#pending.set(task.task, task);
-    pending.waiting++;
-    pending.queue.add(task);
-    if (pending.queue.sleeping) this.sleeping.add(pending);
-    // Another single task of a class that does not fit changes nothing; a gang may be complete.
-    if (pending.told === '' || pending.request.gangSize > 1) this.open.add(pending);
-  }
-
-  #remove(id: TaskId): void {
-    const task = this.#pending.get(id);
-    if (!task) return;
-    this.#pending.delete(id);
-    const pending = this.#unlist(task);
-    if (pending?.waiting === 0) this.emptied.push(task.classKey);
-  }
-
-  #unlist(task: PendingTask): PendingClass | undefined {
-    const pending = this.classes.get(task.classKey);
-    if (!pending) return undefined;
-    pending.queue.remove(task);
-    pending.waiting--;
-    if (!pending.queue.sleeping) this.sleeping.delete(pending);
-    if (pending.waiting === 0) this.#idle.add(pending);
-    return pending;
-  }
-
-  #dropIdle(pending: PendingClass): void {
-    if (pending.waiting > 0) return;
-    pending.told = '';
-    this.open.delete(pending);
-    pending.owner.tenant.waiting.delete(pending);
-    pending.owner.user.waiting.delete(pending);
-    if (pending.claims > 0 || !this.classes.delete(pending.request.key)) return;
-    this.shapes.drop(pending);
+    if (info.terms.tenants.length > 0) this.classes.tellTenantsApart();
   }
 }
 

@@ -37,14 +37,14 @@ export const PLACEMENT_PLANTS: Plant[] = [
     shownBy: ['I8'],
     patches: [
       {
-        file: 'src/core/schedule/plan.ts',
+        file: 'src/core/schedule/planning.ts',
         find: 'if (size > 1) return fleet.placeGang(request, size);',
         replace:
           'for (let some = size; size > 1 && some > 0; some--) {' +
           'const spots = fleet.placeGang(request, some); if (spots) return spots; }',
       },
       {
-        file: 'src/core/schedule/plan.ts',
+        file: 'src/core/schedule/planning.ts',
         find: 'const tasks = members.map((task, at) => {',
         replace: 'const tasks = members.slice(0, spots.length).map((task, at) => {',
       },

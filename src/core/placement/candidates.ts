@@ -1,0 +1,171 @@
+/**
+ * Where one request fits, best first, kept up to date by looking only at states that are new. A
+ * state's score never changes, so a heap holds; states that died are dropped when they come up.
+ */
+import type { Score } from './score.ts';
+import type { Shape, Standing } from './shape.ts';
+import type { States, WorkerState } from './states.ts';
+
+export class Candidates {
+  readonly shape: Shape;
+  /** When it was last asked, by the fleet's count: the least recent are forgotten first. */
+  usedAt = 0;
+  /** The last answer was that it fits nowhere. */
+  refused = false;
+  readonly #byLocality: boolean;
+  readonly #localities = new Map<string, Tiers>();
+  #cursor = -1;
+  #score: Score | null = null;
+
+  /** `byLocality`: for gangs, whose members must reach each other. */
+  constructor(shape: Shape, byLocality: boolean) {
+    this.shape = shape;
+    this.#byLocality = byLocality;
+  }
+
+  /** Hears of what is new; everything is scored anew when the score is another one. */
+  update(states: States, score: Score): void {
+    if (this.#score !== score || !states.since(this.#cursor, this.#add)) {
+      this.#score = score;
+      this.#localities.clear();
+      for (const state of states.all()) this.#add(state);
+    }
+    this.#cursor = states.born;
+  }
+
+  best(): WorkerState | null {
+    return this.#localities.get('')?.best() ?? null;
+  }
+
+  localities(): Iterable<Tiers> {
+    return this.#localities.values();
+  }
+
+  readonly #add = (state: WorkerState): void => {
+    if (state.members.length === 0 || !this.#score) return;
+    const score = this.shape.score(state, this.#score);
+    if (score === Number.POSITIVE_INFINITY) return;
+    const standing = this.shape.standing(state.kind);
+    const locality = this.#byLocality ? standing.locality : '';
+    if (locality === null) return;
+    let tiers = this.#localities.get(locality);
+    if (!tiers) this.#localities.set(locality, (tiers = new Tiers()));
+    tiers.add(state, score, standing);
+  };
+}
+
+interface Tier {
+  preference: number;
+  priceMicros: number;
+  heap: StateHeap;
+}
+
+/** More preferred before less, cheaper before dearer, then by score. */
+export class Tiers {
+  readonly #tiers: Tier[] = [];
+
+  add(state: WorkerState, score: number, { preference, priceMicros }: Standing): void {
+    const tiers = this.#tiers;
+    let at = 0;
+    for (; at < tiers.length; at++) {
+      const tier = tiers[at] as Tier;
+      if (tier.preference === preference && tier.priceMicros === priceMicros) break;
+      const later = tier.preference - preference || priceMicros - tier.priceMicros;
+      if (later < 0) {
+        tiers.splice(at, 0, { preference, priceMicros, heap: new StateHeap() });
+        break;
+      }
+    }
+    if (at === tiers.length) tiers.push({ preference, priceMicros, heap: new StateHeap() });
+    (tiers[at] as Tier).heap.push(score, state);
+  }
+
+  best(): WorkerState | null {
+    for (const { heap } of this.#tiers) {
+      const best = heap.peek();
+      if (best) return best;
+    }
+    return null;
+  }
+
+  /** Tiers in order with what is alive in each. */
+  *alive(): Iterable<{ preference: number; priceMicros: number; states: WorkerState[] }> {
+    for (const { preference, priceMicros, heap } of this.#tiers) {
+      yield { preference, priceMicros, states: heap.alive() };
+    }
+  }
+}
+
+/** A binary heap that is swept when more than half of it may be dead. */
+class StateHeap {
+  readonly #scores: number[] = [];
+  readonly #states: WorkerState[] = [];
+  #sweepAt = SWEEP_MIN;
+
+  peek(): WorkerState | null {
+    for (;;) {
+      const top = this.#states[0];
+      if (!top) return null;
+      if (top.members.length > 0) return top;
+      this.#pop();
+    }
+  }
+
+  alive(): WorkerState[] {
+    return this.#states.filter(({ members }) => members.length > 0);
+  }
+
+  push(score: number, state: WorkerState): void {
+    if (this.#states.length >= this.#sweepAt) this.#sweep();
+    this.#rise(this.#states.length, score, state);
+  }
+
+  #rise(from: number, score: number, state: WorkerState): void {
+    const scores = this.#scores;
+    const states = this.#states;
+    let at = from;
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if ((scores[parent] as number) <= score) break;
+      scores[at] = scores[parent] as number;
+      states[at] = states[parent] as WorkerState;
+      at = parent;
+    }
+    scores[at] = score;
+    states[at] = state;
+  }
+
+  #pop(): void {
+    const score = this.#scores.pop();
+    const state = this.#states.pop();
+    const size = this.#states.length;
+    if (size === 0 || score === undefined || !state) return;
+    const scores = this.#scores;
+    const states = this.#states;
+    let at = 0;
+    for (;;) {
+      let child = 2 * at + 1;
+      if (child >= size) break;
+      if (child + 1 < size && (scores[child + 1] as number) < (scores[child] as number)) child++;
+      if ((scores[child] as number) >= score) break;
+      scores[at] = scores[child] as number;
+      states[at] = states[child] as WorkerState;
+      at = child;
+    }
+    scores[at] = score;
+    states[at] = state;
+  }
+
+  #sweep(): void {
+    const kept: [number, WorkerState][] = [];
+    for (const [at, state] of this.#states.entries()) {
+      if (state.members.length > 0) kept.push([this.#scores[at] as number, state]);
+    }
+    this.#scores.length = 0;
+    this.#states.length = 0;
+    for (const [score, state] of kept) this.#rise(this.#states.length, score, state);
+    this.#sweepAt = Math.max(SWEEP_MIN, 2 * kept.length);
+  }
+}
+
+const SWEEP_MIN = 64;

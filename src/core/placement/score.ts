@@ -1,0 +1,116 @@
+/** How much a placement strands: the less, the better. */
+import type { ResourceRequest } from '../../model/resources.ts';
+import { WHOLE_DEVICE } from './capacity.ts';
+import type { DemandMix } from './demand.ts';
+import type { DeviceGroup, Kind } from './kinds.ts';
+import { cpuLevel, cpuStepOf, idleAt, sharedAt, strandingTables } from './stranding.ts';
+import type { StrandingTables } from './stranding.ts';
+import type { WorkerState } from './states.ts';
+
+/** Of two equal ones the fuller worker: devices stranded that an idle device more is worth. */
+const FULLER_WORKER = 0.015;
+/** And then the one with less CPU left, as a part of all. */
+const FULLER_CPU = 0.0001;
+
+interface GroupTables {
+  positions: readonly number[];
+  tables: StrandingTables;
+}
+
+/** Values of one mix. Tables are made when a worker that needs them is first looked at. */
+export class Score {
+  readonly mix: DemandMix | null;
+  readonly #tables = new Map<string, StrandingTables>();
+  readonly #groups = new Map<Kind, GroupTables[]>();
+  readonly #after: number[] = [];
+  readonly #cpuPerByte: number | null;
+
+  constructor(mix: DemandMix | null) {
+    this.mix = mix;
+    this.#cpuPerByte = mix?.cpuPerByte ?? null;
+  }
+
+  /** For a task that changes nothing but CPU. */
+  withoutDevices(state: WorkerState, resources: ResourceRequest): number {
+    return this.#score(state, state.devices, resources);
+  }
+
+  /** For `take` thousandths of each of the devices at these positions. */
+  withDevices(
+    state: WorkerState,
+    resources: ResourceRequest,
+    positions: readonly number[],
+    take: number,
+  ): number {
+    const after = this.#after;
+    after.length = 0;
+    for (const free of state.devices) after.push(free);
+    for (const position of positions) after[position]! -= take;
+    return this.#score(state, after, resources);
+  }
+
+  #score(state: WorkerState, devices: readonly number[], wanted: ResourceRequest): number {
+    const { kind, cpuFree, memoryFree } = state;
+    const cpuLeft = cpuFree - wanted.cpuMillis;
+    const fuller =
+      (FULLER_WORKER * state.deviceMillisFree) / WHOLE_DEVICE +
+      (FULLER_CPU * cpuLeft) / kind.info.resources.cpuMillis;
+    if (!this.mix || devices.length === 0) return fuller;
+    if (state.valuedBy !== this) {
+      state.value = this.#value(kind, state.devices, cpuFree, memoryFree);
+      state.valuedBy = this;
+    }
+    const after = this.#value(kind, devices, cpuLeft, memoryFree - wanted.memoryBytes);
+    return after - state.value + fuller;
+  }
+
+  /** Devices expected to be stranded when this much is free. */
+  #value(kind: Kind, devices: readonly number[], cpuFree: number, memoryFree: number): number {
+    // Where memory is what runs out, CPU beyond it is of no use.
+    const most = this.#cpuPerByte === null ? cpuFree : memoryFree * this.#cpuPerByte;
+    const cpuUsable = most < cpuFree ? most : cpuFree;
+    let value = 0;
+    for (const { positions, tables } of this.#groupsOf(kind)) {
+      const { cpuStep, shared, idle, cpuPerMilli } = tables;
+      const cpu = cpuLevel(cpuUsable, cpuStep);
+      let idleDevices = 0;
+      let inUse = 0;
+      for (const position of positions) {
+        const free = devices[position] as number;
+        if (free === WHOLE_DEVICE) idleDevices++;
+        else if (free > 0) {
+          value += shared[sharedAt(free, cpu)] as number;
+          inUse += free;
+        }
+      }
+      if (idleDevices === 0) continue;
+      const forIdle = cpuLevel(cpuUsable - inUse * cpuPerMilli, cpuStep);
+      value += idle[idleAt(idleDevices, forIdle)] as number;
+    }
+    return value;
+  }
+
+  #groupsOf(kind: Kind): GroupTables[] {
+    let groups = this.#groups.get(kind);
+    if (!groups) {
+      const { cpuMillis } = kind.info.resources;
+      groups = kind.deviceGroups.map((group) => ({
+        positions: group.positions,
+        tables: this.#tablesOf(group, cpuStepOf(cpuMillis)),
+      }));
+      this.#groups.set(kind, groups);
+    }
+    return groups;
+  }
+
+  #tablesOf(group: DeviceGroup, cpuStep: number): StrandingTables {
+    const key = `${cpuStep}|${group.key}`;
+    let tables = this.#tables.get(key);
+    const devices = group.positions.length;
+    if (!tables || tables.devices < devices) {
+      tables = strandingTables(this.mix as DemandMix, group.device, cpuStep, devices);
+      this.#tables.set(key, tables);
+    }
+    return tables;
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * The requests that were asked about lately, each with its candidates. Requests of different people
+ * that ask for the same share them.
+ */
+import { Candidates } from './candidates.ts';
+import type { PlacementRequest } from './request.ts';
+import { Shape } from './shape.ts';
+
+/** Candidates kept over all shapes: about 16 bytes each. */
+const CANDIDATES_KEPT = 4_000_000;
+const SHAPES_KEPT_MIN = 64;
+const SHAPES_KEPT_MAX = 4096;
+
+export class Shapes {
+  readonly #shapes = new Map<string, Candidates>();
+  #known = new WeakMap<PlacementRequest, { single?: Candidates; gang?: Candidates }>();
+  /** Tenants that some worker names: to all others the same workers are open. */
+  readonly #namedTenants = new Set<string>();
+  #asked = 0;
+
+  /** `states`: how many there are, which is the most candidates that one shape can have. */
+  of(request: PlacementRequest, mode: 'single' | 'gang', states: number): Candidates {
+    let known = this.#known.get(request);
+    if (!known) this.#known.set(request, (known = {}));
+    let candidates = known[mode];
+    if (!candidates) {
+      const key = this.#keyOf(request, mode);
+      candidates = this.#shapes.get(key);
+      if (!candidates) {
+        this.#makeRoom(states);
+        candidates = new Candidates(new Shape(request), mode === 'gang');
+        this.#shapes.set(key, candidates);
+      }
+      known[mode] = candidates;
+    }
+    candidates.usedAt = ++this.#asked;
+    return candidates;
+  }
+
+  nameTenants(tenants: readonly string[]): void {
+    const before = this.#namedTenants.size;
+    for (const tenant of tenants) this.#namedTenants.add(tenant);
+    if (this.#namedTenants.size !== before) this.#forget(0);
+  }
+
+  #makeRoom(states: number): void {
+    const room = Math.floor(CANDIDATES_KEPT / (states + 1));
+    const limit = Math.max(SHAPES_KEPT_MIN, Math.min(SHAPES_KEPT_MAX, room));
+    if (this.#shapes.size >= limit) this.#forget(limit / 2);
+  }
+
+  /** All but the `kept` last used. */
+  #forget(kept: number): void {
+    const oldestFirst = [...this.#shapes].toSorted(([, a], [, b]) => a.usedAt - b.usedAt);
+    for (const [key] of oldestFirst.slice(0, Math.max(0, oldestFirst.length - kept))) {
+      this.#shapes.delete(key);
+    }
+    this.#known = new WeakMap();
+  }
+
+  #keyOf({ tenant, pool, resources, placement }: PlacementRequest, mode: string): string {
+    const tenantMatters = placement.antiAffinity !== '' || this.#namedTenants.has(tenant);
+    return JSON.stringify([mode, tenantMatters ? tenant : null, pool, resources, placement]);
+  }
+}
