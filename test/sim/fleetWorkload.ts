@@ -13,8 +13,8 @@ const TENANTS = 100;
 const USERS = 5;
 /** The day begins with a queue, as days do; the rest comes evenly. */
 const WAITING_AT_FIRST = 0.15;
-/** Of the devices there are, over the whole day. */
-const LOAD = 1;
+/** Of the devices there are, over the whole day: there is a queue, and not all of it is done. */
+const LOAD = 1.3;
 const SIGMA = 1.2;
 /** Machines of one fabric. */
 const NETWORK_WORKERS = 64;

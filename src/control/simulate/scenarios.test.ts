@@ -168,6 +168,31 @@ test('of tenants that both wait, even shares are fair', async () => {
   expect((await run(two(8, 1), fleet)).fairness).toBeNull();
 });
 
+describe('preemption', () => {
+  const MINUTE = 60 * SECOND;
+  const jobs = (checkpoint: string) => `jobs:
+      - {duration: 1h, checkpoint: ${checkpoint}}
+      - {at: 10m, duration: 10m, priority: production}`;
+
+  test.each([
+    ['0s', 60, 'begins anew'],
+    ['5m', 50, 'goes on from what it saved within its grace'],
+  ])('with a checkpoint every %s the victim has %i minutes to go: it %s', async (every, left) => {
+    const report = await run(jobs(every));
+    expect(report.preemptions).toBe(1);
+    // The victim has 10 s of grace; then 10 minutes of the other, then its own again.
+    expect(report.wait[0]).toMatchObject({ band: 'production', maxMs: 10 * SECOND });
+    expect(report.makespanMs).toBe((20 + left) * MINUTE + 10 * SECOND);
+    expect(report.jobs.succeeded).toBe(2);
+  });
+
+  test('off: it waits', async () => {
+    const report = await run(jobs('0s'), ONE_CORE, { policy: ['preemption=off'] });
+    expect(report.preemptions).toBe(0);
+    expect(report.wait[0]?.maxMs).toBe(50 * MINUTE);
+  });
+});
+
 describe('workers that are lost', () => {
   const FLAKY = 'pools: {p: {workers: {cpus: 1, mem: 1G}, failEvery: 2h, backAfter: 10m}}';
 
