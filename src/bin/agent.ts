@@ -41,6 +41,7 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
     clock,
     log,
     random,
+    favourAgent: true,
     machineHasGpus: resources.devices.some((device) => device.kind === 'gpu'),
     // Asked from within this call for attempts of an earlier agent: by then the spool exists.
     beforeForget: (uid) =>

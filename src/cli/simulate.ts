@@ -1,10 +1,12 @@
-/** drover simulate: how long work would wait, and what it would cost, before anything is deployed. */
+/** drover simulate: how long work would wait and what it would cost on a fleet not yet there. */
 import { createReadStream, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { once } from 'node:events';
+import { DroverError } from '../lib/errors.ts';
 import type {
   NamedText,
+  Simulation,
   SimulationRequest,
   Variant,
   WorkloadSource,
@@ -12,6 +14,7 @@ import type {
 import { UsageError, wholeNumber, type OptionTable, type OptionValues } from './args.ts';
 import { defineCommand, takePositionals, type CommandContext } from './command.ts';
 import { parseDuration } from './durations.ts';
+import { reportError } from './errors.ts';
 import { EXIT } from './exitCodes.ts';
 import type { CliIo } from './io.ts';
 import { printSimulation } from './simulateOutput.ts';
@@ -61,7 +64,15 @@ export const simulateCommand = defineCommand({
       svg: options.svg !== undefined,
       progress: progressTo(context),
     };
-    const simulation = await simulate(request);
+    let simulation: Simulation;
+    try {
+      simulation = await simulate(request);
+    } catch (error) {
+      // Files and policies are part of what was typed; the report lists all that is wrong in them.
+      if (!(error instanceof DroverError) || error.code !== 'INVALID_ARGUMENT') throw error;
+      await reportError(context.io, error, { command: 'simulate', json: context.json });
+      return EXIT.usage;
+    }
     if (options.svg !== undefined && simulation.svg !== null) {
       writeDrawing(path.resolve(context.io.cwd, options.svg), options.svg, simulation.svg);
     }

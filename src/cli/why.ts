@@ -63,8 +63,7 @@ function taskRows({ tasks }: WhyView): string[] {
 function queueRows({ position, ahead, aheadSample, rule }: WhyView): string[] {
   if (position === null) return [];
   const count = ahead ?? position - 1;
-  const jobs = count === 1 ? 'job' : 'jobs';
-  const first = count === 0 ? 'next of your jobs' : `${count} of your ${jobs} ahead`;
+  const first = count === 0 ? 'next of your jobs' : `${count} of your jobs ahead`;
   const width = Math.max(0, ...aheadSample.map((other) => label(other).length));
   return [
     rule ? `${first} (${rule})` : first,

@@ -30,7 +30,7 @@ export function createBudgets(options: BudgetsOptions): BudgetCalls {
       const views: BudgetView[] = [];
       for (const live of state.accounts.all()) {
         const mine = live.account.tenant === who.tenant || isOperator(who);
-        if (live.budget && mine) views.push(viewOf(live, live.budget, clock.now()));
+        if (live.budget && mine) views.push(budgetView(live, live.budget, clock.now()));
       }
       await committer.durable();
       return views.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
@@ -45,7 +45,7 @@ export function createBudgets(options: BudgetsOptions): BudgetCalls {
         });
       }
       mutate({ kind: 'set-budget', budget, by: who.user });
-      const view = viewOf(live, live.budget as Budget, clock.now());
+      const view = budgetView(live, live.budget as Budget, clock.now());
       await committer.durable();
       return view;
     },
@@ -63,7 +63,8 @@ export function createBudgets(options: BudgetsOptions): BudgetCalls {
     async usage(who, query) {
       await committer.durable();
       const tenant = isOperator(who) ? null : who.tenant;
-      const [first, last] = [dayOf(query.sinceMs), dayOf(query.untilMs)];
+      // Whole days; one that begins when the time is over is not among them.
+      const [first, last] = [dayOf(query.sinceMs), dayOf(query.untilMs - 1)];
       return sumUp(await history.system().usageDays(first, last, tenant), query);
     },
   };
@@ -77,7 +78,11 @@ function keyOf({ tenant, user }: { tenant: string; user: string }): string {
   return `${tenant}\n${user}`;
 }
 
-function viewOf({ account, held }: LiveAccount, budget: Budget, nowMs: number): BudgetView {
+export function budgetView(
+  { account, held }: LiveAccount,
+  budget: Budget,
+  nowMs: number,
+): BudgetView {
   const today = account.day === dayOf(nowMs);
   const thisMonth = account.month === monthOf(nowMs);
   return {

@@ -1,4 +1,5 @@
 /** The controller: live state, one writer, loops and the Coordinator over them, wired by hand. */
+import type { Explanation } from '../core/explain.ts';
 import type { PoolPolicy } from '../core/placement/admission.ts';
 import type { SchedulePolicy } from '../core/schedule/plan.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -75,7 +76,7 @@ export function createController(options: ControllerOptions): Controller {
   const state = new State(options.snapshot, { pools: settings.pools, halfLifeMs });
   const sessions = new Sessions(clock);
   const tunnels = new Tunnels(clock, random);
-  const reasons = new Map<string, string>();
+  const reasons = new Map<string, Explanation>();
   const committer = createCommitter({
     state,
     writer: options.writer,

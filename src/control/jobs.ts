@@ -1,4 +1,5 @@
 /** The job half of the Coordinator: submit, look, list, cancel, wait. */
+import type { Explanation } from '../core/explain.ts';
 import { neverFits, type PoolPolicy } from '../core/placement/admission.ts';
 import { jobState } from '../core/lifecycle/job.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -13,10 +14,10 @@ import { idempotencyKey, type State } from '../state/state.ts';
 import type { History } from '../store/contract.ts';
 import type { Committer } from './committer.ts';
 import { cutPage, decodeText } from './cursors.ts';
-import { checkQuotas } from './quotas.ts';
-import { resolveAfter } from './after.ts';
+import { allToCome, resolveAfter, type Resolved } from './after.ts';
 import { createJobLists } from './jobLists.ts';
 import type { Mutate } from './mutate.ts';
+import { checkQuotas } from './quotas.ts';
 import { endedJobView, liveJobView } from './views.ts';
 
 export interface JobsOptions {
@@ -26,7 +27,7 @@ export interface JobsOptions {
   history: History;
   clock: Clock;
   pools: readonly PoolPolicy[];
-  reasons: Map<string, string>;
+  reasons: ReadonlyMap<string, Explanation>;
 }
 
 type JobCalls = Pick<
@@ -56,14 +57,12 @@ export function createJobs(options: JobsOptions): Jobs {
   const waiters = new Map<JobId, Set<() => void>>();
 
   async function submit(who: Principal, request: SubmitRequest): Promise<SubmitReply> {
-    const { specs, idempotencyKey: key, bodyHash } = request;
-    // What was accepted once is answered the same, whatever has changed since.
-    const again = key !== null && state.idempotency.has(idempotencyKey(who.tenant, key));
-    if (!again) checkFits(who, specs);
-    const resolved =
-      !again && specs.some((spec) => spec.after.length > 0)
-        ? await resolveAfter(state, history.forTenant(who.tenant), who.tenant, specs)
-        : { specs, links: [] };
+    const { idempotencyKey: key, bodyHash } = request;
+    let resolved = await resolve(who, request);
+    // What it waits for may have ended while we read of it: then that is read, once for each.
+    while (!isKnown(who, key) && !allToCome(state, resolved.specs)) {
+      resolved = await resolve(who, request);
+    }
     const result = mutate({
       kind: 'submit',
       tenant: who.tenant,
@@ -84,6 +83,25 @@ export function createJobs(options: JobsOptions): Jobs {
     return { ids: result.ids, replayed: result.replayed };
   }
 
+  function isKnown({ tenant }: Principal, key: string | null): boolean {
+    return key !== null && state.idempotency.has(idempotencyKey(tenant, key));
+  }
+
+  /** A known key decides alone: what was accepted once is answered the same, whatever has changed. */
+  async function resolve(who: Principal, request: SubmitRequest): Promise<Resolved> {
+    const { specs, idempotencyKey: key } = request;
+    if (isKnown(who, key)) return { specs, links: [] };
+    checkFits(who, specs);
+    if (specs.every((spec) => spec.after.length === 0)) return { specs, links: [] };
+    try {
+      const read = { state, committer, history: history.forTenant(who.tenant) };
+      return await resolveAfter(read, who.tenant, specs);
+    } catch (error) {
+      if (isKnown(who, key)) return { specs, links: [] };
+      throw error;
+    }
+  }
+
   function checkFits(who: Principal, specs: readonly JobSpec[]): void {
     checkQuotas(state, who, specs);
     for (const spec of new Set(specs)) {
@@ -102,7 +120,7 @@ export function createJobs(options: JobsOptions): Jobs {
   }
 
   function viewOf(live: LiveJob): JobView {
-    return liveJobView(live, reasons.get(live.classKey));
+    return liveJobView(live, reasons.get(live.classKey)?.sentence);
   }
 
   async function getJob(who: Principal, id: string): Promise<JobView> {

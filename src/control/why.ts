@@ -1,7 +1,9 @@
 /** Why a job waits: what holds it, in the order the planner would meet it, and who goes first. */
+import type { Explanation } from '../core/explain.ts';
 import { jobState } from '../core/lifecycle/job.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { JobId } from '../model/ids.ts';
+import type { Job } from '../model/job.ts';
 import type { Principal } from '../model/token.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
 import type { JobView } from '../protocol/jobs.ts';
@@ -9,21 +11,21 @@ import { AHEAD_SAMPLE, type WhyView } from '../protocol/why.ts';
 import type { LiveJob } from '../state/live.ts';
 import type { State } from '../state/state.ts';
 import { inOrder } from './jobLists.ts';
-import { noRoom } from './whyWorkers.ts';
+import { asPlanned } from './whyWorkers.ts';
 
 export interface WhyOptions {
   state: State;
   clock: Clock;
   /** Why the head of each class waits, from the last plan. */
-  reasons: ReadonlyMap<string, string>;
+  reasons: ReadonlyMap<string, Explanation>;
   getJob: (who: Principal, id: string) => Promise<JobView>;
 }
 
 /** What holds a job, without its place in the queue. */
 export type Hold = Pick<WhyView, 'code' | 'sentence' | 'suggestions'> &
-  Partial<Pick<WhyView, 'workers' | 'predictedStartAtMs'>>;
+  Partial<Pick<WhyView, 'workers' | 'quota' | 'predictedStartAtMs'>>;
 
-const RULE = 'production before interactive before batch, then the oldest first';
+const RULE = 'bands, then the smaller share of the fleet, then age';
 
 export function createWhy(options: WhyOptions): Pick<Coordinator, 'why'> {
   const { state, clock, getJob } = options;
@@ -60,11 +62,11 @@ function explainLive(options: WhyOptions, live: LiveJob, nowMs: number): WhyView
     waitsForJobs(state, live) ??
     backsOff(live, nowMs) ??
     atArrayLimit(live) ??
-    noRoom(state, live, reasons.get(live.classKey));
+    asPlanned(state, live, reasons.get(live.classKey), nowMs);
   const { PENDING, ASSIGNED, RUNNING } = live.counts;
   return {
     ...NOWHERE,
-    ...(PENDING > 0 ? placeInQueue(state, live) : {}),
+    ...(PENDING > 0 && !live.waitsFor ? placeInQueue(state, live) : {}),
     ...hold,
     job: live.job.id,
     state: jobState(live.counts),
@@ -97,22 +99,20 @@ function notWaiting({ job, counts }: LiveJob): Hold | null {
   return { code: 'RUNNING', sentence, suggestions: [] };
 }
 
-function waitsForJobs(state: State, { job }: LiveJob): Hold | null {
-  const open = job.spec.after.flatMap(({ job: id, when }) => {
-    const other = state.jobs.get(id);
-    if (!other || other.job.endedAtMs !== null) return [];
-    const { name } = other.job.spec;
+function waitsForJobs(state: State, { job, waitsFor }: LiveJob): Hold | null {
+  if (!waitsFor) return null;
+  const awaited = job.spec.after.filter(({ job: id }) => waitsFor.has(id));
+  const open = awaited.map(({ job: id, when }) => {
+    const name = state.jobs.get(id)?.job.spec.name;
     const how = { ok: 'succeeded', failed: 'failed', any: 'ended' }[when];
-    return [`${id}${name ? ` (${name})` : ''} has ${how}`];
+    return `${id}${name ? ` (${name})` : ''} has ${how}`;
   });
-  if (open.length === 0) return null;
   const shown = open.slice(0, AHEAD_SAMPLE).join(', and ');
   const more = open.length > AHEAD_SAMPLE ? `, and ${open.length - AHEAD_SAMPLE} more have` : '';
-  const first = job.spec.after.find(({ job: id }) => state.jobs.get(id)?.job.endedAtMs === null);
   return {
     code: 'AFTER',
     sentence: `it starts when ${shown}${more}`,
-    suggestions: first ? [`see what holds that one: drover why ${first.job}`] : [],
+    suggestions: awaited.slice(0, 1).map(({ job: id }) => `see what holds it: drover why ${id}`),
   };
 }
 
@@ -128,7 +128,7 @@ function backsOff({ tasks }: LiveJob, nowMs: number): Hold | null {
   const seconds = Math.ceil((next.notBeforeMs - nowMs) / 1000);
   const before = next.reason ? ` (${next.reason})` : '';
   return {
-    code: 'BACK_OFF',
+    code: 'BACKOFF',
     sentence: `task ${next.index} starts again in ${seconds} s${before}`,
     suggestions: [],
     predictedStartAtMs: next.notBeforeMs,
@@ -153,7 +153,8 @@ function placeInQueue(
 ): Pick<WhyView, 'position' | 'ahead' | 'aheadSample' | 'rule'> {
   const first: LiveJob[] = [];
   for (const other of state.jobs.values()) {
-    if (other.job.tenant !== live.job.tenant || other.counts.PENDING === 0) continue;
+    if (other.job.tenant !== live.job.tenant || other.counts.PENDING === 0 || other.waitsFor)
+      continue;
     if (other !== live && inOrder(other, live) < 0) first.push(other);
   }
   const sample = first.toSorted(inOrder).slice(0, AHEAD_SAMPLE);
@@ -163,11 +164,15 @@ function placeInQueue(
     aheadSample: sample.map(({ job }) => ({
       job: job.id,
       name: job.spec.name,
-      rule:
-        job.spec.priority === live.job.spec.priority
-          ? 'it is older'
-          : `${job.spec.priority} goes before ${live.job.spec.priority}`,
+      rule: ruleOf(job, live.job),
     })),
     rule: RULE,
   };
+}
+
+/** Between users their shares count, which change while it waits: age is a first guess there. */
+function ruleOf(first: Job, then: Job): string {
+  const [higher, lower] = [first.spec.priority, then.spec.priority];
+  if (higher !== lower) return `${higher} goes before ${lower}`;
+  return first.owner === then.owner ? 'it is older' : `it is older, and ${first.owner}'s`;
 }

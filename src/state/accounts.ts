@@ -62,10 +62,10 @@ export class Accounts {
   }
 }
 
-export function hold(account: LiveAccount, held: Held, sign: 1 | -1): void {
-  account.held.deviceMillis += sign * held.deviceMillis;
-  account.held.deviceMs += sign * held.deviceMs;
-  account.held.micros += sign * held.micros;
+export function hold(sum: Held, held: Held, sign: 1 | -1): void {
+  sum.deviceMillis += sign * held.deviceMillis;
+  sum.deviceMs += sign * held.deviceMs;
+  sum.micros += sign * held.micros;
 }
 
 /** Sums of an earlier day or month are over. */
@@ -113,13 +113,16 @@ export function overBudget(live: LiveAccount, more: Held, nowMs: number): string
   const left = leftOf(live, nowMs);
   const { tenant, user } = live.account;
   const who = user === '' ? `tenant ${tenant}` : `user ${user} of tenant ${tenant}`;
-  if (left.deviceMillis !== null && more.deviceMillis > left.deviceMillis) {
+  if (exceeds(more.deviceMillis, left.deviceMillis)) {
     return `${who} would hold more devices than its quota`;
   }
-  if (left.deviceMs !== null && more.deviceMs > left.deviceMs) {
-    return `${who} has no device time left`;
-  }
-  return left.micros !== null && more.micros > left.micros ? `${who} has no money left` : null;
+  if (exceeds(more.deviceMs, left.deviceMs)) return `${who} has no device time left`;
+  return exceeds(more.micros, left.micros) ? `${who} has no money left` : null;
+}
+
+/** Whoever asks for nothing is not held by a limit that others have passed. */
+function exceeds(more: number, left: number | null): boolean {
+  return left !== null && more > 0 && more > left;
 }
 
 export function plannerAccount(live: LiveAccount, nowMs: number): PlannerAccount {

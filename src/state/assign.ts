@@ -2,8 +2,8 @@
 import type { Attempt } from '../model/attempt.ts';
 import type { Claim } from '../model/claim.ts';
 import type { Task } from '../model/task.ts';
-import { overBudget } from './accounts.ts';
-import { dropNomination, newHold, priceOfClaim, takeOver } from './holdings.ts';
+import { hold, overBudget } from './accounts.ts';
+import { dropNomination, newHold, nominationHold, priceOfClaim, takeOver } from './holdings.ts';
 import type { Assign, Preempt, Result } from './mutations.ts';
 import { DONE, missing, stale } from './mutations.ts';
 import type { LiveJob } from './live.ts';
@@ -73,11 +73,10 @@ function overQuota(state: State, live: LiveJob, members: Member[], nowMs: number
   if (!accounts[0].budget && !accounts[1].budget) return null;
   const more = { deviceMillis: 0, deviceMs: 0, micros: 0 };
   for (const { task, claim } of members) {
-    if (state.nominations.has(task.id)) continue;
-    const held = newHold(state, live, claim);
-    more.deviceMillis += held.deviceMillis;
-    more.deviceMs += held.deviceMs;
-    more.micros += held.micros;
+    hold(more, newHold(state, live, claim), 1);
+    // What it was nominated for is set aside already, but another place may cost more.
+    const nomination = state.nominations.get(task.id);
+    if (nomination) hold(more, nominationHold(nomination), -1);
   }
   return overBudget(accounts[0], more, nowMs) ?? overBudget(accounts[1], more, nowMs);
 }

@@ -109,7 +109,8 @@ export function endAttempt(
   attempt.stdoutBytes = ending.stdoutBytes;
   attempt.stderrBytes = ending.stderrBytes;
   state.touchAttempt(attempt);
-  settle(state, attempt, ending.hostFault, nowMs);
+  // Whoever noticed it, the controller or the agent: what is lost went with its machine.
+  settle(state, attempt, ending.hostFault || ending.cause === 'lost', nowMs);
   state.dropAttempt(attempt);
   const found = state.task(attempt.task);
   if (!found || taskEnded(found.task.state)) return;

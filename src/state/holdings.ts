@@ -72,6 +72,15 @@ export function newHold(state: State, live: LiveJob, claim: Claim): ReturnType<t
   return holdOf(deviceMillisOf(claim), priceOfClaim(state, claim), timeLimitMs);
 }
 
+/** What a nomination has set aside. */
+export function nominationHold({
+  claim,
+  priceMicros,
+  live,
+}: Nomination): ReturnType<typeof holdOf> {
+  return holdOf(deviceMillisOf(claim), priceMicros, live.job.spec.timeLimitMs);
+}
+
 /** Sets aside what a claim may come to cost, or gives it back. */
 export function setAside(
   state: State,
@@ -85,7 +94,7 @@ export function setAside(
   const held = holdOf(deviceMillisOf(claim), priceMicros, live.job.spec.timeLimitMs);
   if (held.deviceMillis === 0 && held.micros === 0) return;
   for (const account of state.accounts.both(live.job.tenant, live.job.owner)) {
-    hold(account, held, sign);
+    hold(account.held, held, sign);
     state.deltas.accounts.add(account);
   }
 }

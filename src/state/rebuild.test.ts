@@ -20,6 +20,7 @@ import { attemptUid, type TaskId } from '../model/ids.ts';
 import type { Store } from '../store/contract.ts';
 import { openSqlite } from '../store/dialects/sqlite.ts';
 import { encodeBatch } from '../store/encode.ts';
+import { requestOf } from './requests.ts';
 import { State } from './state.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'drover-rebuild-'));
@@ -152,14 +153,15 @@ class Run {
     if (!worker || !live) return;
     const empty = new Capacity(worker.worker.resources);
     for (const port of worker.capacity.portsTaken) empty.portsTaken.add(port);
+    const { resources } = requestOf(live.job);
     const gang = live.job.spec.shape.kind === 'gang';
     const tasks = live.tasks.filter(({ state: now }) => now === 'PENDING');
     if (gang && tasks.length < live.tasks.length) return;
     const members = (gang ? tasks : tasks.slice(0, 1)).flatMap((task) => {
-      const fit = empty.fit(live.job.spec.resources);
+      const fit = empty.fit(resources);
       if (!fit.fits) return [];
       const uid = attemptUid(task.id, task.attempts + 1, `e${this.#uids++}`);
-      const claim = claimOf(uid, worker.worker.id, live.job.spec.resources, fit);
+      const claim = claimOf(uid, worker.worker.id, resources, fit);
       empty.take(claim);
       return [
         { task: task.id, version: task.version, claim: { ...claim, state: 'NOMINATED' as const } },
@@ -209,10 +211,20 @@ class Run {
   #plan(): void {
     const { state, nowMs } = this.it;
     this.view.update(structuredClone(state.deltas.take(state, 0)));
-    const { placements } = plan(this.view, nowMs, () => `f${this.#uids++}`, DEFAULT_POLICY);
-    for (const placement of placements) {
+    const made = plan(this.view, nowMs, () => `f${this.#uids++}`, DEFAULT_POLICY);
+    for (const withdrawal of made.withdrawals) {
+      const { kind } = this.it.apply({ kind: 'withdraw', ...withdrawal });
+      if (kind !== 'done') state.deltas.claims.add(withdrawal.owner);
+    }
+    for (const placement of made.placements) {
       const { kind } = this.it.apply({ kind: 'assign', ...placement });
       if (kind !== 'done') this.#correct(placement);
+    }
+    for (const preemption of made.preemptions) {
+      const { kind } = this.it.apply({ kind: 'preempt', ...preemption });
+      if (kind === 'done') continue;
+      this.#correct(preemption);
+      for (const { uid } of preemption.victims) state.deltas.claims.add(uid);
     }
   }
 
@@ -223,6 +235,8 @@ class Run {
       const found = state.task(task);
       if (found) state.deltas.tasks.add(found.task);
       state.deltas.claims.add(claim.owner);
+      const nominated = state.nominations.get(task);
+      if (nominated) state.deltas.claims.add(nominated.claim.owner);
     }
   }
 

@@ -1,7 +1,7 @@
 /** What every Coordinator must do about plans, budgets and usage. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Principal, Scope } from '../../src/model/token.ts';
-import { budgetInput, usageQuery } from '../../src/protocol/budgets.ts';
+import { budgetInput, USAGE_BY, usageQuery } from '../../src/protocol/budgets.ts';
 import type { Coordinator } from '../../src/protocol/coordinator.ts';
 import { jobSpec } from '../../src/protocol/jobSpec.ts';
 import type { CoordinatorUnderTest } from './running.contract.ts';
@@ -77,7 +77,9 @@ export function accountsContract(
     });
 
     test('nothing ran: nothing was used', async () => {
-      expect(await it.usage(admin, usageQuery.parse({ by: 'pool' }))).toEqual([]);
+      for (const by of USAGE_BY) {
+        expect(await it.usage(admin, usageQuery.parse({ by }))).toEqual([]);
+      }
     });
   });
 }

@@ -16,6 +16,7 @@ import { createGrpcCoordinator } from '../../src/protocol/grpc/client.ts';
 import { createGrpcServer } from '../../src/protocol/grpc/server.ts';
 import { openSqlite } from '../../src/store/dialects/sqlite.ts';
 import { openHistory } from '../../src/store/open.ts';
+import { accountsContract } from './accounts.contract.ts';
 import { coordinatorContract, type CoordinatorUnderTest } from './coordinator.contract.ts';
 
 const TOKENS = { admin: 'drv_contract', join: 'drj_contract' };
@@ -24,6 +25,8 @@ const SECRETS = { adminSecret: TOKENS.admin, joinSecret: TOKENS.join };
 coordinatorContract('the controller in one thread', inline);
 coordinatorContract('the controller on its threads', onThreads);
 coordinatorContract('the controller behind gRPC', async () => overGrpc(await inline()));
+accountsContract('the controller in one thread', inline);
+accountsContract('the controller on its threads', onThreads);
 
 async function inline(): Promise<CoordinatorUnderTest> {
   const folder = mkdtempSync(join(tmpdir(), 'drover-contract-'));

@@ -30,6 +30,9 @@ export interface Process {
 
 /** Where virtual time begins: an ordinary day, so that epochs look as they do in life. */
 const BEGIN_MS = 1_800_000_000_000;
+/** Or shortly before this: a day and a month are over while work runs. */
+const NEW_MONTH_MS = Date.UTC(2027, 1, 1);
+const NEW_MONTH_WITHIN_MS = 80_000;
 
 /** The trace is hashed in pieces of about this size. */
 const HASH_PIECE = 1 << 16;
@@ -41,12 +44,16 @@ export class World {
   readonly lines: string[] = [];
   readonly #trace: Hash = createHash('sha256');
   readonly #keep: number;
+  readonly #beginMs: number;
   #unhashed = '';
   #heap: Scheduled[] = [];
   #order = 0;
 
   constructor(seed: number, keepLines = 0) {
     this.random = seededRandom(seed);
+    this.#beginMs = this.chance(0.3)
+      ? NEW_MONTH_MS - this.between(5000, NEW_MONTH_WITHIN_MS)
+      : BEGIN_MS;
     this.#keep = keepLines;
   }
 
@@ -124,7 +131,7 @@ export class World {
 
   clockOf(process: Process): Clock {
     return {
-      now: () => BEGIN_MS + this.nowMs + process.host.wallOffsetMs,
+      now: () => this.#beginMs + this.nowMs + process.host.wallOffsetMs,
       bootMs: () => this.nowMs,
       setTimer: (delayMs, run) => this.after(delayMs, () => this.inside(process, run)),
       soon: (run) => void this.after(0, () => this.inside(process, run)),

@@ -6,12 +6,13 @@ import type { Shape } from '../../src/model/job.ts';
 const jobFields = fc.record({
   shape: fc.constantFrom<Shape>(
     { kind: 'single' },
-    { kind: 'array', indices: [5, 0, 2], limit: 0 },
+    { kind: 'array', indices: [5, 0, 2], limit: 2 },
     { kind: 'gang', size: 2 },
   ),
   retries: fc.nat(2),
   maxInterruptions: fc.nat(2),
   timeLimitMs: fc.constantFrom(0, 10),
+  priority: fc.constantFrom('production' as const, 'batch' as const),
   maxCostMicros: fc.constantFrom(0, 5),
   resources: fc.record({
     cpuMillis: fc.constantFrom(1000, 3000),

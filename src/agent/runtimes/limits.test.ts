@@ -108,6 +108,22 @@ describe('with cgroups', () => {
   });
 });
 
+test('an agent goes before its tasks, whose groups stay where they were', () => {
+  const script = `import { detectCgroups } from '${join(import.meta.dirname, 'cgroups.ts')}';
+    import { readFileSync } from 'node:fs';
+    detectCgroups().favourAgent(process.pid);
+    const mine = readFileSync('/proc/self/cgroup', 'utf8');
+    const host = detectCgroups();
+    const groups = host.create('favoured-' + process.pid);
+    host.remove(groups);
+    console.log(JSON.stringify({ mine, groups }));`;
+  const child = spawnSync(process.execPath, ['--input-type=module', '-e', script]);
+  expect(String(child.stderr)).toBe('');
+  const told = JSON.parse(String(child.stdout)) as { mine: string; groups: string[] };
+  expect(told.mine).toMatch(/drover-agent$/m);
+  for (const group of told.groups) expect(group).not.toContain('drover-agent');
+});
+
 describe('with rlimits only', () => {
   const other = new Bench();
   const runtime = other.open({ cgroups: 'off' });
@@ -143,6 +159,11 @@ test('version 2 is told memory, swap, processes and weight', () => {
   expect(host.peakBytes([group])).toBeUndefined();
   writeFileSync(join(group, 'memory.peak'), '67108864\n');
   expect(host.peakBytes([group])).toBe(64 * MIB);
+  mkdirSync(join(parent, 'drover-agent'));
+  writeFileSync(join(parent, 'drover-agent', 'cpu.weight'), '100');
+  host.favourAgent(4711);
+  expect(readFileSync(join(parent, 'drover-agent', 'cpu.weight'), 'utf8')).toBe('10000');
+  expect(readFileSync(join(parent, 'drover-agent', 'cgroup.procs'), 'utf8')).toBe('4711');
   writeFileSync(join(group, 'cgroup.procs'), '11\n12\n');
   mkdirSync(join(group, 'inner'));
   writeFileSync(join(group, 'inner', 'cgroup.procs'), '13\n');

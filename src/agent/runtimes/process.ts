@@ -2,11 +2,12 @@
 import { rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import type { Log } from '../../lib/log.ts';
 import { systemRandom } from '../../lib/random.ts';
 import type { AttemptOrder, StopOrder } from '../../protocol/agent.ts';
 import { bootId as readBootId } from '../devices/machine.ts';
 import { advance, newAttempt, writeStop, type Attempt, type Machine } from './advance.ts';
-import { detectCgroups, joinCgroups, type LimitKind } from './cgroups.ts';
+import { detectCgroups, joinCgroups, type CgroupHost, type LimitKind } from './cgroups.ts';
 import { claimFolder, findTool } from './claim.ts';
 import type { LocalAttempt } from './contract.ts';
 import * as files from './folder.ts';
@@ -35,6 +36,15 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
   return new Processes(options);
 }
 
+/** Without it work goes on, only later. */
+function favourAgent(cgroups: CgroupHost | undefined, log: Log): void {
+  try {
+    cgroups?.favourAgent(process.pid);
+  } catch (error) {
+    log.warn({ error }, 'busy tasks may delay this agent: its cgroup could not be set');
+  }
+}
+
 class Processes implements ProcessRuntime {
   readonly limits: LimitKind;
   readonly #options: ProcessRuntimeOptions;
@@ -60,6 +70,7 @@ class Processes implements ProcessRuntime {
     files.replaceFile(folder.watchdog, WATCHDOG_SCRIPT);
     const [setsid, mv] = [findTool('setsid'), findTool('mv')];
     const cgroups = options.cgroups === 'off' ? undefined : detectCgroups();
+    if (options.favourAgent) favourAgent(cgroups, log);
     this.limits = cgroups?.kind ?? 'rlimit';
     this.#machine = { folder, bootId, clock, cgroups, log };
     this.#timers = new NamedTimers(clock);
@@ -115,6 +126,7 @@ class Processes implements ProcessRuntime {
       : { cause: order.cause, killAtBootMs, signalled: false };
     writeStop(this.#machine, attempt, attempt.stop);
     attempt.meeting?.abort();
+    attempt.meeting = undefined;
     this.#look(order.uid);
   }
 
@@ -155,6 +167,10 @@ class Processes implements ProcessRuntime {
   outputFiles(uid: string): { stdout: string; stderr: string } {
     const directory = this.#directory(uid);
     return { stdout: join(directory, 'stdout'), stderr: join(directory, 'stderr') };
+  }
+
+  hasFiles(uid: string): boolean {
+    return this.#attempts.get(uid)?.meeting === undefined;
   }
 
   execContext(uid: string): ExecContext | undefined {

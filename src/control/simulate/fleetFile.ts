@@ -26,7 +26,10 @@ const workers = z.strictObject({
 });
 
 const pool = z.strictObject({
-  workers: z.union([workers, z.array(workers)]),
+  workers: z.preprocess(
+    (given) => (Array.isArray(given) ? (given as unknown[]) : [given]),
+    z.array(workers),
+  ),
   pricePerDeviceHour: price.default(0),
   pricePerCpuHour: price.default(0),
   tenants: z.array(name).default([]),
@@ -72,7 +75,6 @@ export function readFleet(file: NamedText, readers: Readers): Fleet {
 
 function poolOf(name: string, given: z.output<typeof pool>, readers: Readers): FleetPool {
   const where = `pools.${name}`;
-  const groups = Array.isArray(given.workers) ? given.workers : [given.workers];
   const { tenants, interruptibleOnly, marketplace } = given;
   return {
     policy: {
@@ -82,7 +84,9 @@ function poolOf(name: string, given: z.output<typeof pool>, readers: Readers): F
       deviceHourMicros: Math.round(given.pricePerDeviceHour * MICROS),
       cpuHourMicros: Math.round(given.pricePerCpuHour * MICROS),
     },
-    groups: groups.map((group, at) => groupOf(name, `${where}.workers[${at}]`, group, readers)),
+    groups: given.workers.map((group, at) =>
+      groupOf(name, `${where}.workers[${at}]`, group, readers),
+    ),
     failEveryMs: readAt(where, () => readers.durationMs(given.failEvery, 'failEvery')),
     backAfterMs: readAt(where, () => readers.durationMs(given.backAfter, 'backAfter')),
   };

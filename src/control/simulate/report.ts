@@ -100,7 +100,7 @@ function leftOver({ state, reasons, refused, cut, endings }: Outcome) {
     else {
       waiting++;
       if (cut) continue;
-      const reason = reasons.get(live.classKey) ?? 'it was never placed';
+      const reason = reasons.get(live.classKey)?.sentence ?? 'it was never placed';
       told.set(reason, (told.get(reason) ?? 0) + 1);
     }
   }

@@ -64,7 +64,7 @@ function bindingOf(
   const devices = deviceMillisOf(request.resources) * count;
   const { deviceMs } = holdOf(request, null);
   const over = (limit: Limit, left: number, needed: number): Binding | null =>
-    needed > left ? { account, limit, left, needed, mode } : null;
+    needed > 0 && needed > left ? { account, limit, left, needed, mode } : null;
   return (
     over('devices', account.devicesLeft, devices) ??
     over('device-time', account.deviceMsLeft, deviceMs * count) ??

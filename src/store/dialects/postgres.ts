@@ -173,10 +173,11 @@ async function commit(
       const writes = batch.tables[name];
       const prepared = statements.get(name);
       if (!writes || !prepared) continue;
+      // What goes goes first: another row may take its key in the same batch.
+      await run(client, name, 'delete', prepared.delete, writes.deletes);
       await run(client, name, 'fresh', prepared.fresh, writes.fresh);
       await run(client, name, 'insert', prepared.insert, writes.inserts);
       await run(client, name, 'update', prepared.update, writes.updates);
-      await run(client, name, 'delete', prepared.delete, writes.deletes);
     }
   });
 }

@@ -193,10 +193,11 @@ function commit(
       const writes = batch.tables[name];
       const prepared = statements.get(name);
       if (!writes || !prepared) continue;
+      // What goes goes first: another row may take its key in the same batch.
+      runAll(prepared.delete, writes.deletes, rowWidth(name, 'delete'));
       insertAll(prepared.fresh, writes.fresh, rowWidth(name, 'fresh'));
       insertAll(prepared.insert, writes.inserts, rowWidth(name, 'insert'));
       runAll(prepared.update, writes.updates, rowWidth(name, 'update'));
-      runAll(prepared.delete, writes.deletes, rowWidth(name, 'delete'));
     }
   });
 }

@@ -1,36 +1,57 @@
 /**
  * All checkers behind one door: told what becomes durable or visible, it keeps the first violation.
  */
+import type { PoolPolicy } from '../../../src/core/placement/admission.ts';
+import type { After } from '../../../src/model/job.ts';
 import type { AttemptOrder, SyncReply } from '../../../src/protocol/agent.ts';
+import type { LogPage } from '../../../src/protocol/coordinator.ts';
+import type { EventView } from '../../../src/protocol/jobs.ts';
 import type { WriteBatch } from '../../../src/store/contract.ts';
+import { AfterChecker } from './after.ts';
 import { AttemptChecker } from './attempts.ts';
 import { CancelChecker } from './cancels.ts';
 import { CapacityChecker } from './capacity.ts';
+import type { LogDisk } from '../logs.ts';
+import { DeliveryChecker, type Position } from './delivery.ts';
 import type { Disk } from './disk.ts';
 import { EpochChecker } from './epochs.ts';
 import { GangChecker } from './gangs.ts';
+import { LedgerChecker } from './ledger.ts';
 import { LivenessChecker } from './liveness.ts';
 import { Mirror, type Commit } from './mirror.ts';
+import { PlacementChecker } from './placement.ts';
+import { QuotaChecker } from './quotas.ts';
 import { ResultChecker } from './results.ts';
 import { StateChecker } from './states.ts';
 import { SubmissionChecker } from './submissions.ts';
+import { TenantChecker } from './tenants.ts';
 import { Violation } from './violation.ts';
 
 export class Checker {
   readonly mirror = new Mirror();
   readonly liveness: LivenessChecker;
+  readonly #after = new AfterChecker(this.mirror);
   readonly #attempts = new AttemptChecker(this.mirror);
   readonly #cancels = new CancelChecker(this.mirror);
   readonly #capacity = new CapacityChecker(this.mirror);
+  readonly #delivery: DeliveryChecker;
   readonly #epochs = new EpochChecker();
   readonly #gangs = new GangChecker(this.mirror);
+  readonly #ledger: LedgerChecker;
+  readonly #placement: PlacementChecker;
+  readonly #quotas: QuotaChecker;
   readonly #results = new ResultChecker(this.mirror);
   readonly #states = new StateChecker();
   readonly #submissions: SubmissionChecker;
+  readonly #tenants = new TenantChecker(this.mirror);
   #found: unknown = null;
 
   /** `disk` is a fresh look at the store's file. */
-  constructor(disk: () => Disk | null) {
+  constructor(disk: () => Disk | null, pools: readonly PoolPolicy[], logs: LogDisk) {
+    this.#delivery = new DeliveryChecker(this.mirror, logs);
+    this.#ledger = new LedgerChecker(this.mirror, pools);
+    this.#placement = new PlacementChecker(this.mirror, pools);
+    this.#quotas = new QuotaChecker(this.mirror, pools);
     this.#submissions = new SubmissionChecker(this.mirror, disk);
     this.liveness = new LivenessChecker(this.mirror, this.#submissions.acknowledged);
   }
@@ -49,14 +70,37 @@ export class Checker {
       this.#submissions.committed(commit);
       this.#gangs.committed(commit);
       this.#capacity.committed(commit);
+      this.#placement.committed(commit);
+      this.#quotas.committed(commit);
+      this.#ledger.committed(commit);
+      this.#after.committed(commit);
+      this.#delivery.committed(commit);
       this.#cancels.committed(commit);
       this.#results.committed(commit);
     });
     return commit;
   }
 
-  submitted(key: string, ids: string[]): void {
-    this.#guard(() => this.#submissions.submitted(key, ids));
+  submitted(tenant: string, key: string, ids: string[]): void {
+    this.#guard(() => this.#submissions.submitted(tenant, key, ids));
+  }
+
+  /** A submission was refused because what it waits for can never come. */
+  refused(tenant: string, key: string, after: After[]): void {
+    this.#guard(() => this.#submissions.refused(tenant, key));
+    this.#guard(() => this.#after.refused(after));
+  }
+
+  waits(job: string, after: After[]): void {
+    this.#guard(() => this.#after.asked(job, after));
+  }
+
+  read(tenant: string, what: string, reply: unknown): void {
+    this.#guard(() => this.#tenants.read(tenant, what, reply));
+  }
+
+  foreign(tenant: string, what: string, answer: string): void {
+    this.#guard(() => this.#tenants.foreign(tenant, what, answer));
   }
 
   mismatchTaken(key: string): void {
@@ -69,6 +113,22 @@ export class Checker {
 
   cancelled(id: string): void {
     this.#guard(() => this.#cancels.cancelled(id));
+  }
+
+  eventPage(position: Position, page: EventView[]): void {
+    this.#guard(() => this.#delivery.events(position, page));
+  }
+
+  eventsEnded(position: Position): void {
+    this.#guard(() => this.#delivery.eventsEnded(position));
+  }
+
+  logPage(position: Position, page: LogPage): void {
+    this.#guard(() => this.#delivery.logs(position, page));
+  }
+
+  logComplete(job: string, last: number): void {
+    this.#guard(() => this.#delivery.logComplete(job, last));
   }
 
   told(reply: SyncReply): void {
@@ -85,6 +145,12 @@ export class Checker {
 
   wiped(machine: string): void {
     this.#attempts.wiped(machine);
+    this.#delivery.wiped(machine);
+  }
+
+  /** The controller's clock was set forward. */
+  leapt(): void {
+    this.#delivery.leapt();
   }
 
   ended(machine: string, uid: string, exitCode: number | null): void {

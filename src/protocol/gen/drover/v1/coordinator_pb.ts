@@ -890,7 +890,7 @@ export const DeleteBudgetResponseSchema: GenMessage<DeleteBudgetResponse> = /*@_
   messageDesc(file_drover_v1_coordinator, 34);
 
 /**
- * What, and from when to when.
+ * What, and from when to when, in whole days of UTC.
  *
  * @generated from message drover.v1.GetUsageRequest
  */
@@ -921,7 +921,7 @@ export const GetUsageRequestSchema: GenMessage<GetUsageRequest> = /*@__PURE__*/
   messageDesc(file_drover_v1_coordinator, 35);
 
 /**
- * Days in order; everything else the most costly first.
+ * By key.
  *
  * @generated from message drover.v1.GetUsageResponse
  */
