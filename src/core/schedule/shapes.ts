@@ -3,6 +3,7 @@
  * tried once, and again only when something was freed that could help.
  */
 import type { WorkerId } from '../../model/ids.ts';
+import type { Explanation } from '../explain.ts';
 import type { Fleet, FleetWorker } from '../placement/fleet.ts';
 import type { PlacementRequest } from '../placement/request.ts';
 import type { PendingClass } from './classes.ts';
@@ -14,6 +15,9 @@ export interface Shape {
   classes: Set<PendingClass>;
   /** It fitted nowhere, and nothing that could help was freed since. */
   blocked: boolean;
+  /** What was last said of why it fits nowhere, and when. */
+  why: Explanation | null;
+  saidAtMs: number;
   /** When victims were last looked for in vain, and a place to keep. */
   noVictimsAtMs: number;
   noProspectAtMs: number;
@@ -36,6 +40,8 @@ export class Shapes {
         request,
         classes: new Set(),
         blocked: false,
+        why: null,
+        saidAtMs: 0,
         noVictimsAtMs: Number.NEGATIVE_INFINITY,
         noProspectAtMs: Number.NEGATIVE_INFINITY,
       };

@@ -10,10 +10,11 @@ import type { Shape } from './shapes.ts';
  * then is when somebody asks.
  */
 const LOOKS_PER_PLAN = 20_000;
+/** Numbers change all the time; for so long what was said of a shape is said again. */
+const SAID_AGAIN_MS = 5000;
 
 export class Telling {
   readonly #planning: Planning;
-  readonly #misfits = new Map<Shape, Explanation>();
   #looks = 0;
 
   constructor(planning: Planning) {
@@ -33,16 +34,12 @@ export class Telling {
 
   /** It fits nowhere; `over` is the soft limit that has put it behind the others. */
   misfit(pending: PendingClass, over: Binding | null): void {
-    const { view } = this.#planning;
-    let why = this.#misfits.get(pending.shape);
-    if (!why) {
-      const affordable = this.#looks < LOOKS_PER_PLAN;
-      if (!affordable && pending.told !== '') return;
-      why = affordable ? explainMisfit(view, pending.request) : noRoom(view);
-      if (affordable) this.#misfits.set(pending.shape, why);
-      this.#looks += view.fleet.size;
-    }
-    this.tell(pending, explainClass(view, pending, why, over));
+    const { view, nowMs } = this.#planning;
+    const { shape } = pending;
+    const saidMs = nowMs - shape.saidAtMs;
+    if (!shape.why || saidMs < 0 || saidMs >= SAID_AGAIN_MS) this.#look(shape);
+    if (!shape.why && pending.told !== '') return;
+    this.tell(pending, explainClass(view, pending, shape.why ?? noRoom(view), over));
   }
 
   /** Workers have changed: says anew of what is blocked why. */
@@ -52,9 +49,18 @@ export class Telling {
     view.recomposed = false;
     for (const shape of view.classes.shapes.blocked()) {
       if (this.#looks >= LOOKS_PER_PLAN) return;
+      this.#look(shape);
       for (const pending of shape.classes) {
         if (pending.told !== '' && pending.waiting > 0) this.misfit(pending, null);
       }
     }
+  }
+
+  #look(shape: Shape): void {
+    const { view, nowMs } = this.#planning;
+    if (this.#looks >= LOOKS_PER_PLAN) return;
+    this.#looks += view.fleet.size;
+    shape.why = explainMisfit(view, shape.request);
+    shape.saidAtMs = nowMs;
   }
 }
