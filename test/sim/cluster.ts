@@ -49,7 +49,12 @@ export class Cluster {
     this.world = world;
     this.pools = drawPools(world);
     this.talkative = world.chance(0.4);
-    this.checker = new Checker(() => this.controller.disk, this.pools, this.logs);
+    this.checker = new Checker({
+      ...{ pools: this.pools, logs: this.logs },
+      disk: () => this.controller.disk,
+      nowMs: () => world.nowMs,
+      controllerMs: () => world.timeOn(this.controller.host),
+    });
     this.coverage = new Coverage(this.checker.mirror);
     // Swarm: each seed turns on a random subset of the faults, with random rates.
     const rate = (most: number): number => (world.chance(0.4) ? world.random.next() * most : 0);
@@ -134,6 +139,7 @@ export class Cluster {
 
   /** From now on nothing goes wrong by itself. */
   calm(): void {
+    this.checker.peace();
     this.network.faults = { drop: 0, duplicate: 0, slow: 0 };
     this.network.cut.clear();
     this.onAssigned = null;
