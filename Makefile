@@ -75,8 +75,8 @@ help: ## This list
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } \
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: up setup test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler \
-  system-packages lock clean help
+.PHONY: up setup test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler
+.PHONY: bench-placement system-packages lock clean help
 
 .node/bin/node:
 	@tools/get-node.sh node-$(PLATFORM)@$(NODE_VERSION)

@@ -81,7 +81,13 @@ describe('a step', () => {
   test('what was refused because the worker closed is placed elsewhere', async () => {
     const live = it.submit();
     const other = it.join('m2');
-    meanwhile = () => void it.apply({ kind: 'drain', worker, draining: true, by: 'ann' });
+    const drain = (id: WorkerId, draining: boolean) =>
+      it.apply({ kind: 'drain', worker: id, draining, by: 'ann' });
+    drain(other, true);
+    meanwhile = () => {
+      drain(worker, true);
+      drain(other, false);
+    };
     await step();
     expect(live.tasks[0]?.state).toBe('PENDING');
     await step();

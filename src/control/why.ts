@@ -3,6 +3,7 @@ import type { Explanation } from '../core/explain.ts';
 import { jobState } from '../core/lifecycle/job.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { JobId } from '../model/ids.ts';
+import type { Job } from '../model/job.ts';
 import type { Principal } from '../model/token.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
 import type { JobView } from '../protocol/jobs.ts';
@@ -10,8 +11,7 @@ import { AHEAD_SAMPLE, type WhyView } from '../protocol/why.ts';
 import type { LiveJob } from '../state/live.ts';
 import type { State } from '../state/state.ts';
 import { inOrder } from './jobLists.ts';
-import { heldByBudget } from './whyQuota.ts';
-import { noRoom } from './whyWorkers.ts';
+import { asPlanned } from './whyWorkers.ts';
 
 export interface WhyOptions {
   state: State;
@@ -25,7 +25,7 @@ export interface WhyOptions {
 export type Hold = Pick<WhyView, 'code' | 'sentence' | 'suggestions'> &
   Partial<Pick<WhyView, 'workers' | 'quota' | 'predictedStartAtMs'>>;
 
-const RULE = 'production before interactive before batch, then the oldest first';
+const RULE = 'bands, then the smaller share of the fleet, then age';
 
 export function createWhy(options: WhyOptions): Pick<Coordinator, 'why'> {
   const { state, clock, getJob } = options;
@@ -62,8 +62,7 @@ function explainLive(options: WhyOptions, live: LiveJob, nowMs: number): WhyView
     waitsForJobs(state, live) ??
     backsOff(live, nowMs) ??
     atArrayLimit(live) ??
-    heldByBudget(state, live, nowMs) ??
-    noRoom(state, live, reasons.get(live.classKey)?.sentence);
+    asPlanned(state, live, reasons.get(live.classKey), nowMs);
   const { PENDING, ASSIGNED, RUNNING } = live.counts;
   return {
     ...NOWHERE,
@@ -129,7 +128,7 @@ function backsOff({ tasks }: LiveJob, nowMs: number): Hold | null {
   const seconds = Math.ceil((next.notBeforeMs - nowMs) / 1000);
   const before = next.reason ? ` (${next.reason})` : '';
   return {
-    code: 'BACK_OFF',
+    code: 'BACKOFF',
     sentence: `task ${next.index} starts again in ${seconds} s${before}`,
     suggestions: [],
     predictedStartAtMs: next.notBeforeMs,
@@ -165,11 +164,15 @@ function placeInQueue(
     aheadSample: sample.map(({ job }) => ({
       job: job.id,
       name: job.spec.name,
-      rule:
-        job.spec.priority === live.job.spec.priority
-          ? 'it is older'
-          : `${job.spec.priority} goes before ${live.job.spec.priority}`,
+      rule: ruleOf(job, live.job),
     })),
     rule: RULE,
   };
+}
+
+/** Between users their shares count, which change while it waits: age is a first guess there. */
+function ruleOf(first: Job, then: Job): string {
+  const [higher, lower] = [first.spec.priority, then.spec.priority];
+  if (higher !== lower) return `${higher} goes before ${lower}`;
+  return first.owner === then.owner ? 'it is older' : `it is older, and ${first.owner}'s`;
 }

@@ -12,6 +12,7 @@ import { Checker } from './checkers/checker.ts';
 import { CONTROLLER_POINTS, ControllerProcess, findingLog, TIMERS } from './controllerProcess.ts';
 import { Coverage } from './coverage.ts';
 import { CrashPoints } from './crashPoints.ts';
+import { LogDisk } from './logs.ts';
 import { Machine, type Effect } from './machine.ts';
 import { Network } from './network.ts';
 import { ADMIN, JOIN_SECRETS } from './people.ts';
@@ -34,6 +35,9 @@ export class Cluster {
   readonly coverage: Coverage;
   readonly machines: Machine[] = [];
   readonly pools: readonly PoolPolicy[];
+  readonly logs = new LogDisk();
+  /** Whether tasks write anything; logs cost events, so not in all seeds. */
+  readonly talkative: boolean;
   /** Called once, when a task that runs long is assigned on disk and its machine does not know. */
   onAssigned: ((machine: Machine) => void) | null = null;
   /** Machines whose agent dies just before its next such effect. */
@@ -44,7 +48,8 @@ export class Cluster {
   constructor(world: World, file: string) {
     this.world = world;
     this.pools = drawPools(world);
-    this.checker = new Checker(() => this.controller.disk, this.pools);
+    this.talkative = world.chance(0.4);
+    this.checker = new Checker(() => this.controller.disk, this.pools, this.logs);
     this.coverage = new Coverage(this.checker.mirror);
     // Swarm: each seed turns on a random subset of the faults, with random rates.
     const rate = (most: number): number => (world.chance(0.4) ? world.random.next() * most : 0);
@@ -53,7 +58,7 @@ export class Cluster {
       if (server === this.controller.process) this.controller.point('before an answer');
     });
     this.controller = new ControllerProcess({
-      ...{ world, file, pools: this.pools },
+      ...{ world, file, pools: this.pools, logs: this.logs },
       faults: { commitUnknown: rate(0.02), commitFails: rate(0.01), slow: rate(0.2) },
       points: new CrashPoints(world, CONTROLLER_POINTS, CRASH_POINT_CHANCE),
       checker: () => this.checker,
@@ -96,6 +101,12 @@ export class Cluster {
       log: findingLog((what) => checker.broken(`${machine.name}: ${what}`)),
       onTunnel: () => undefined,
     });
+    if (!this.talkative) return;
+    machine.spool.start(process, (chunks) =>
+      this.#call(process, `logs ${machine.name}`, (c) =>
+        c.appendLogs(machine.identity?.token ?? '', copyOf(chunks)),
+      ),
+    );
   }
 
   endAgent(machine: Machine, why: string, downMs: number): void {
@@ -151,7 +162,7 @@ export class Cluster {
   #machine(site: Site): Machine {
     const { world, checker, coverage } = this;
     const machine: Machine = new Machine({
-      ...{ world, site, killMarginMs: TIMERS.killMarginMs },
+      ...{ world, site, killMarginMs: TIMERS.killMarginMs, talkative: this.talkative },
       behave: (order) => behaviour(world, order.command),
       watcher: {
         started: (on, order) => checker.started(on, order),
@@ -169,15 +180,23 @@ export class Cluster {
     return machine;
   }
 
+  #call<Reply>(
+    process: Process,
+    what: string,
+    invoke: (coordinator: Coordinator) => Promise<Reply>,
+  ): Promise<Reply> {
+    return this.network.call(
+      process,
+      what,
+      () => this.target().process,
+      () => invoke(this.target().coordinator as Coordinator),
+    );
+  }
+
   #transport(process: Process, machine: Machine): AgentTransport {
-    const { checker, coverage, network } = this;
+    const { checker, coverage } = this;
     const call = <Reply>(what: string, invoke: (c: Coordinator) => Promise<Reply>) =>
-      network.call(
-        process,
-        `${what} ${machine.name}`,
-        () => this.target().process,
-        () => invoke(this.target().coordinator as Coordinator),
-      );
+      this.#call(process, `${what} ${machine.name}`, invoke);
     return {
       join: (token, request) => call('join', (c) => c.join(token, copyOf(request))),
       sync: (token, request) => {

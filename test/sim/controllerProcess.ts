@@ -2,7 +2,6 @@
 import type { PoolPolicy } from '../../src/core/placement/admission.ts';
 import { DEFAULT_POLICY, type SchedulePolicy } from '../../src/core/schedule/plan.ts';
 import { createController, type Controller } from '../../src/control/controller.ts';
-import type { LogStore } from '../../src/control/logs.ts';
 import { createPlanner, type Planner } from '../../src/control/planner.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
@@ -15,6 +14,7 @@ import { Disk } from './checkers/disk.ts';
 import type { Coverage } from './coverage.ts';
 import type { CrashPoints } from './crashPoints.ts';
 import { CLUSTER_ID, keepAsIs, sqliteOptions } from './database.ts';
+import type { LogDisk } from './logs.ts';
 import { admitEverybody } from './people.ts';
 import { copyOf } from './plainData.ts';
 import type { Host, Process, World } from './world.ts';
@@ -41,6 +41,7 @@ export interface ControllerProcessOptions {
   world: World;
   file: string;
   pools: readonly PoolPolicy[];
+  logs: LogDisk;
   faults: StoreFaults;
   points: CrashPoints<ControllerPoint>;
   checker: () => Checker;
@@ -54,17 +55,9 @@ export const TIMERS = {
   killMarginMs: 8000,
   longPollMs: 8000,
 };
-/** Until the schedule loop applies what it preempts. */
-const POLICY: SchedulePolicy = { ...DEFAULT_POLICY, preemption: false };
+/** Within the hours that a seed's clock may leap, and sooner than a busy seed is over. */
+const POLICY: SchedulePolicy = { ...DEFAULT_POLICY, ageingMs: 60_000 };
 const LOOPS = { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000, chargesMs: 1000 };
-
-const noLogs: LogStore = {
-  append: async () => [],
-  read: async (_job, query) => ({ records: [], next: query.after }),
-  wait: async () => false,
-  offsets: async () => ({}),
-  close: async () => undefined,
-};
 
 export class ControllerProcess {
   readonly #options: ControllerProcessOptions;
@@ -106,7 +99,7 @@ export class ControllerProcess {
     coverage().boots = this.boots;
     checker().booted(snapshot.epoch);
     this.controller = createController({
-      ...{ snapshot, history, logs: noLogs, storeKind: 'sqlite' },
+      ...{ snapshot, history, logs: this.#options.logs.open(world, process), storeKind: 'sqlite' },
       writer: { commit: (batch) => this.#commit(process, store, batch) },
       planner: this.#slowPlanner(process, createPlanner(world.random, POLICY)),
       clock: this.#mortalClock(clock),

@@ -63,6 +63,8 @@ export const SOMETIMES = [
   'job given up after another',
   'after refused',
   "another tenant's job not found",
+  'log followed to its end',
+  'events followed to the end',
 ] as const;
 export type Sometimes = (typeof SOMETIMES)[number];
 

@@ -138,7 +138,9 @@ function stepClock(cluster: Cluster): void {
   const { world, coverage } = cluster;
   const host = world.pick([cluster.controller, ...cluster.machines]).host;
   const most = world.pick(STEPS_MS);
-  host.wallOffsetMs += world.between(-most, most);
+  const byMs = world.between(-most, most);
+  host.wallOffsetMs += byMs;
+  if (host === cluster.controller.host && byMs > 0) cluster.checker.leapt();
   world.note('clock', `steps to ${host.wallOffsetMs}`);
   coverage.saw('clock stepped');
 }

@@ -20,22 +20,22 @@ type Members = { task: Task['id']; version: number; claim: Claim }[];
 export function startRogue(cluster: Cluster, over: () => boolean): void {
   const { world, controller: process } = cluster;
   world.after(world.between(PERIOD_MS.least, PERIOD_MS.most), () => {
+    // In peace the planner must see to what was left half done.
+    if (over()) return;
     const { controller } = process;
-    if (controller && process.process?.alive && !process.process.paused) {
-      step(cluster, controller, over());
-    }
-    const more = !over() || (controller?.state.nominations.size ?? 1) > 0;
-    if (more) startRogue(cluster, over);
+    const alive = process.process?.alive && !process.process.paused;
+    if (controller && alive) step(cluster, controller);
+    startRogue(cluster, over);
   });
 }
 
-function step(cluster: Cluster, controller: Controller, over: boolean): void {
+function step(cluster: Cluster, controller: Controller): void {
   const { world, coverage } = cluster;
   const { state, mutate } = controller;
   for (const [live, members] of nominated(state)) {
     const [first] = members;
     if (!first) continue;
-    if (over || world.chance(0.1)) {
+    if (world.chance(0.1)) {
       const result = mutate({ kind: 'withdraw', owner: first.claim.owner, reason: 'withdrawn' });
       if (result.kind === 'done') coverage.saw('nomination withdrawn');
     } else if (world.chance(0.7)) {
@@ -47,7 +47,7 @@ function step(cluster: Cluster, controller: Controller, over: boolean): void {
       if (result.kind === 'done') coverage.saw('nominated, then assigned');
     }
   }
-  if (!over) plan(cluster, controller);
+  plan(cluster, controller);
 }
 
 function nominated(state: State): Map<LiveJob, Members> {

@@ -35,6 +35,9 @@ const PEACE_STEP_MS = 5000;
  */
 const FORGET_MS = CALL_TIMEOUT_MS + 10_000;
 
+/** A follow waits ten minutes for what a machine announced and does not bring. */
+const FOLLOWED_MS = 12 * 60_000;
+
 export async function runSeed(seed: number, keepLines = 0): Promise<RunResult> {
   // Most errors here are answers; their stacks would cost more than the answers do.
   Error.stackTraceLimit = keepLines > 0 ? 20 : 0;
@@ -78,6 +81,7 @@ async function play(cluster: Cluster): Promise<void> {
     jobs: world.between(4, 16),
     overMs: FAULTS_MS,
     particular: !rogue,
+    talkative: cluster.talkative,
   });
   const operator = new Operator(cluster, workload);
   operator.schedule(FAULTS_MS);
@@ -101,6 +105,11 @@ async function play(cluster: Cluster): Promise<void> {
   explainPending(cluster);
   checker.liveness.late(untilMs - FAULTS_MS);
   operator.checkHolds();
+  const followedMs = world.nowMs + FOLLOWED_MS;
+  while (workload.following > 0 && world.nowMs < followedMs) {
+    await world.run(Math.min(followedMs, world.nowMs + PEACE_STEP_MS), check);
+  }
+  if (workload.following > 0) throw new Violation('L5', 'a follow does not end');
   await world.run(world.nowMs + FORGET_MS, check);
   for (const machine of cluster.machines) {
     const [uid] = machine.attempts();

@@ -9,7 +9,8 @@ import type { Principal } from '../../src/model/token.ts';
 import type { Coordinator } from '../../src/protocol/coordinator.ts';
 import type { Work } from './checkers/liveness.ts';
 import type { Checker } from './checkers/checker.ts';
-import type { Coverage } from './coverage.ts';
+import type { Coverage, Sometimes } from './coverage.ts';
+import { followEvents, followLog, type FollowOptions } from './followers.ts';
 import type { Network } from './network.ts';
 import { canaryOf, PEOPLE, type Person } from './people.ts';
 import { readSomething } from './readers.ts';
@@ -34,6 +35,8 @@ export interface WorkloadOptions {
   overMs: number;
   /** Whether specs may ask for what only a planner can give. */
   particular: boolean;
+  /** Whether there are logs to follow. */
+  talkative: boolean;
 }
 
 /** A client gives up only when it was answered. */
@@ -57,6 +60,8 @@ export class Workload {
   /** Jobs that a tenant was told of, by tenant. */
   readonly known = new Map<string, string[]>();
   unanswered = 0;
+  /** Logs and events that are being followed. */
+  following = 0;
 
   constructor(options: WorkloadOptions) {
     this.#options = options;
@@ -90,6 +95,7 @@ export class Workload {
         world.after(world.between(0, 30_000), () => void this.#cancel(client, person, id));
       }
     }
+    for (const id of ids) this.#follow(client, person, id);
     for (let i = 0; i < READS; i++) {
       if (!world.chance(0.3)) continue;
       world.after(world.between(0, 60_000), () => void this.#read(client, person));
@@ -156,6 +162,22 @@ export class Workload {
       await coordinator.cancelJob(who, id);
       checker.cancelled(id);
     });
+  }
+
+  #follow(client: Process, person: Person, job: string): void {
+    const { world, checker, coverage, talkative } = this.#options;
+    const follow: FollowOptions = {
+      ...{ world, checker, job },
+      call: (what, run) => this.#call(client, person, what, run),
+    };
+    const start = async (what: Sometimes, run: typeof followLog): Promise<void> => {
+      this.following++;
+      await run(follow);
+      this.following--;
+      coverage.saw(what);
+    };
+    if (talkative && world.chance(0.3)) void start('log followed to its end', followLog);
+    if (world.chance(0.1)) void start('events followed to the end', followEvents);
   }
 
   /** Of one's own mostly; of others it must be as if there were none. */

@@ -3,7 +3,8 @@ import type { Constraint, WorkerTerms } from '../../model/placement.ts';
 import { matches, type Misfit } from './capacity.ts';
 import type { PlacementRequest, PlannerWorker } from './request.ts';
 
-export type Unsuitable = 'pool' | 'closed' | 'terms' | 'constraint';
+export const UNSUITABLE = ['pool', 'closed', 'terms', 'constraint'] as const;
+export type Unsuitable = (typeof UNSUITABLE)[number];
 
 /** The first thing about the worker itself that rules it out, or null. */
 export function unsuitable(worker: PlannerWorker, request: PlacementRequest): Unsuitable | null {

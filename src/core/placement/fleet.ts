@@ -11,7 +11,7 @@ import { Kinds } from './kinds.ts';
 import { Member, type FleetWorker } from './member.ts';
 import type { PlacementRequest, PlannerWorker } from './request.ts';
 import { Score } from './score.ts';
-import type { Rejection, Shape } from './shape.ts';
+import { REJECTIONS, type Rejection, type Shape } from './shape.ts';
 import { Shapes } from './shapes.ts';
 import { States, type WorkerState } from './states.ts';
 
@@ -132,7 +132,9 @@ export class Fleet {
       const why = shape.rejection(state) ?? (request.gangSize > 1 ? 'gang' : null);
       if (why) counts.set(why, (counts.get(why) ?? 0) + state.members.length);
     }
-    return counts;
+    return new Map(
+      [...counts].toSorted(([a], [b]) => REJECTIONS.indexOf(a) - REJECTIONS.indexOf(b)),
+    );
   }
 
   /** Whether it could ever take the request, whatever is held on it now. */

@@ -65,6 +65,8 @@ export class Planning {
       return { task: task.task, version: task.version, claim };
     });
     this.#placed(of, { job, round, tasks });
+    // Others of the class wait, and are told why.
+    if (of.queue.peek()) this.view.classes.open.add(of);
   }
 
   nominate(pending: PendingClass, members: PendingTask[], spots: Spot[]): Placement {

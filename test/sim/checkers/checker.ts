@@ -4,11 +4,15 @@
 import type { PoolPolicy } from '../../../src/core/placement/admission.ts';
 import type { After } from '../../../src/model/job.ts';
 import type { AttemptOrder, SyncReply } from '../../../src/protocol/agent.ts';
+import type { LogPage } from '../../../src/protocol/coordinator.ts';
+import type { EventView } from '../../../src/protocol/jobs.ts';
 import type { WriteBatch } from '../../../src/store/contract.ts';
 import { AfterChecker } from './after.ts';
 import { AttemptChecker } from './attempts.ts';
 import { CancelChecker } from './cancels.ts';
 import { CapacityChecker } from './capacity.ts';
+import type { LogDisk } from '../logs.ts';
+import { DeliveryChecker, type Position } from './delivery.ts';
 import type { Disk } from './disk.ts';
 import { EpochChecker } from './epochs.ts';
 import { GangChecker } from './gangs.ts';
@@ -30,6 +34,7 @@ export class Checker {
   readonly #attempts = new AttemptChecker(this.mirror);
   readonly #cancels = new CancelChecker(this.mirror);
   readonly #capacity = new CapacityChecker(this.mirror);
+  readonly #delivery: DeliveryChecker;
   readonly #epochs = new EpochChecker();
   readonly #gangs = new GangChecker(this.mirror);
   readonly #ledger: LedgerChecker;
@@ -42,7 +47,8 @@ export class Checker {
   #found: unknown = null;
 
   /** `disk` is a fresh look at the store's file. */
-  constructor(disk: () => Disk | null, pools: readonly PoolPolicy[]) {
+  constructor(disk: () => Disk | null, pools: readonly PoolPolicy[], logs: LogDisk) {
+    this.#delivery = new DeliveryChecker(this.mirror, logs);
     this.#ledger = new LedgerChecker(this.mirror, pools);
     this.#placement = new PlacementChecker(this.mirror, pools);
     this.#quotas = new QuotaChecker(this.mirror, pools);
@@ -68,6 +74,7 @@ export class Checker {
       this.#quotas.committed(commit);
       this.#ledger.committed(commit);
       this.#after.committed(commit);
+      this.#delivery.committed(commit);
       this.#cancels.committed(commit);
       this.#results.committed(commit);
     });
@@ -108,6 +115,22 @@ export class Checker {
     this.#guard(() => this.#cancels.cancelled(id));
   }
 
+  eventPage(position: Position, page: EventView[]): void {
+    this.#guard(() => this.#delivery.events(position, page));
+  }
+
+  eventsEnded(position: Position): void {
+    this.#guard(() => this.#delivery.eventsEnded(position));
+  }
+
+  logPage(position: Position, page: LogPage): void {
+    this.#guard(() => this.#delivery.logs(position, page));
+  }
+
+  logComplete(job: string, last: number): void {
+    this.#guard(() => this.#delivery.logComplete(job, last));
+  }
+
   told(reply: SyncReply): void {
     this.#guard(() => this.#submissions.told(reply));
   }
@@ -122,6 +145,12 @@ export class Checker {
 
   wiped(machine: string): void {
     this.#attempts.wiped(machine);
+    this.#delivery.wiped(machine);
+  }
+
+  /** The controller's clock was set forward. */
+  leapt(): void {
+    this.#delivery.leapt();
   }
 
   ended(machine: string, uid: string, exitCode: number | null): void {
