@@ -26,6 +26,8 @@ export class Planning {
   readonly #randomHex: () => string;
   /** Tasks placed. */
   placed = 0;
+  /** Classes whose turn comes in the next plan, at once. */
+  readonly again = new Set<PendingClass>();
   /** How often victims were looked for. */
   searches = 0;
 
@@ -36,6 +38,12 @@ export class Planning {
     this.#randomHex = randomHex;
     this.reserving = new Reserving(this);
     this.telling = new Telling(this);
+  }
+
+  tryAgain(pending: PendingClass): void {
+    this.again.add(pending);
+    this.view.classes.open.add(pending);
+    this.made.more = true;
   }
 
   nextAt(ms: number | null): void {
