@@ -31,6 +31,8 @@ export interface IdleOptions {
   /** Virtual time, and what the controller's clock says. */
   nowMs: () => number;
   controllerMs: () => number;
+  /** What has waited so long is overtaken by nobody. */
+  ageingMs: number;
 }
 
 export class IdleChecker {
@@ -100,7 +102,7 @@ export class IdleChecker {
       const band = PRIORITIES.indexOf(spec.priority);
       const fits = rooms.fits(spec, job.tenant);
       waiting.push({ job, spec, band, fits });
-      if (!fits) firstStuck = Math.min(firstStuck, band);
+      if (!fits) firstStuck = this.#isAged(job) ? -1 : Math.min(firstStuck, band);
     }
     const fitsSince = new Map<string, number>();
     for (const { job, band, fits } of waiting) {
@@ -110,6 +112,12 @@ export class IdleChecker {
       }
     }
     this.#fitsSince = fitsSince;
+  }
+
+  /** A little early is no harm here. */
+  #isAged({ created_at_ms: sinceMs }: JobRow): boolean {
+    const { controllerMs, ageingMs } = this.#options;
+    return controllerMs() - sinceMs > ageingMs - LONGEST_IDLE_MS;
   }
 
   #isReady(job: JobRow, spec: JobSpec): boolean {
