@@ -20,6 +20,8 @@ BENCH_INSTALLED := bench/node_modules/.drover-installed
 SEEDS ?= 500
 FROM ?= 1
 ARGS ?=
+# Seeds of a benchmark are its own matter unless they were asked for.
+BENCH_SEEDS = $(if $(filter command environment,$(firstword $(origin SEEDS))),--seeds $(SEEDS))
 
 ##@ To use it
 up: setup ## Start gateway, controller and a local agent; Ctrl-C stops them
@@ -54,6 +56,10 @@ bench-jobs: setup $(BENCH_INSTALLED) ## Measure jobs beside BullMQ, graphile-wor
 	@tools/system-packages.sh redis-server
 	node bench/jobs/main.ts $(ARGS)
 
+bench-placement: setup ## How full a fleet gets: TRACES=DIR [SEEDS=10], beside best fit and FGD
+	@[ -n "$(TRACES)" ] || { echo "TRACES=DIR names a folder with node_list*.csv and pod_list_*.csv"; exit 2; }
+	node bench/placement/main.ts --traces "$(TRACES)" $(BENCH_SEEDS) $(ARGS)
+
 system-packages: ## Install what tests need from Debian or Ubuntu (as root; else says what)
 	@tools/system-packages.sh strace eatmydata faketime prometheus python3 curl
 
@@ -68,7 +74,7 @@ help: ## This list
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } \
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: up setup test check fmt gen sim soak bench-jobs system-packages lock clean help
+.PHONY: up setup test check fmt gen sim soak bench-jobs bench-placement system-packages lock clean help
 
 .node/bin/node:
 	@tools/get-node.sh node-$(PLATFORM)@$(NODE_VERSION)
