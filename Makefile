@@ -20,6 +20,8 @@ BENCH_INSTALLED := bench/node_modules/.drover-installed
 SEEDS ?= 500
 FROM ?= 1
 ARGS ?=
+# Seeds of a benchmark are its own matter unless they were asked for.
+BENCH_SEEDS = $(if $(filter command environment,$(firstword $(origin SEEDS))),--seeds $(SEEDS))
 
 ##@ To use it
 up: setup ## Start gateway, controller and a local agent; Ctrl-C stops them
