@@ -129,9 +129,14 @@ export class World {
     else run();
   }
 
+  /** What the clock of a computer says. */
+  timeOn(host: Host): number {
+    return this.#beginMs + this.nowMs + host.wallOffsetMs;
+  }
+
   clockOf(process: Process): Clock {
     return {
-      now: () => this.#beginMs + this.nowMs + process.host.wallOffsetMs,
+      now: () => this.timeOn(process.host),
       bootMs: () => this.nowMs,
       setTimer: (delayMs, run) => this.after(delayMs, () => this.inside(process, run)),
       soon: (run) => void this.after(0, () => this.inside(process, run)),

@@ -1,8 +1,8 @@
 /**
  * Whose turn it is: bands in order; within a band what has waited too long, the oldest first; then
  * tenants by their share of the fleet, the users of a tenant by theirs, a user's classes by the age
- * of their first job; then, in the same order, what may be interrupted by its own band; last, who is
- * over a soft limit.
+ * of their first job; then, in the same order, what may be interrupted by its own band; last, who
+ * is over a soft limit.
  *
  * Shares change only by what is placed, and that is always what stands first; so each step costs
  * the depth of three heaps, however much waits.

@@ -178,7 +178,7 @@ describe('a task that needs a whole worker, among many that do not', () => {
         timeLimitMs: timed ? minutes * MIN_MS : 0,
       });
     const arrive = (): void => {
-      for (let at = 0; at < 2; at++) {
+      for (let at = 0; at < 4; at++) {
         const minutes = 5 + Math.floor(random.next() * 10);
         world.submit(small(minutes), 1, minutes * MIN_MS);
       }

@@ -58,7 +58,7 @@ export class Reserving {
   }
 
   layUpTo(band: number): void {
-    const { reservations, classes } = this.#planning.view;
+    const { reservations } = this.#planning.view;
     for (const reservation of [...reservations.values()]) {
       if (reservation.of.request.band > band) continue;
       if (!reservation.broken) {
@@ -66,8 +66,7 @@ export class Reserving {
         continue;
       }
       this.#drop(reservation);
-      classes.open.add(reservation.of);
-      this.#planning.made.more = true;
+      this.#planning.tryAgain(reservation.of);
     }
   }
 
@@ -101,6 +100,13 @@ export class Reserving {
       if (!kept) view.ageing.line(pending, sinceMs);
       return;
     }
+    const first = kept ? null : view.ageing.first(pending.request.band);
+    if (first && first.pending !== pending && first.atMs < sinceMs) {
+      view.ageing.line(pending, sinceMs);
+      this.#next(pending.request.band);
+      return;
+    }
+    view.ageing.leave(pending);
     this.#reserve(pending, members.length, aged, current);
     if (current && !kept && !view.reservations.has(current)) view.ageing.line(current.of, sinceMs);
   }
@@ -169,10 +175,15 @@ export class Reserving {
   #drop(reservation: Reservation): void {
     const { view, made } = this.#planning;
     for (const worker of view.reservations.drop(reservation)) view.freed.add(worker);
-    const next = view.ageing.next(reservation.of.request.band);
-    if (next) view.classes.open.add(next);
+    this.#next(reservation.of.request.band);
     // What was freed is looked at when a plan begins.
     made.more = true;
+  }
+
+  /** Who has waited longest for a place to be kept has its turn, in this plan or the next. */
+  #next(band: number): void {
+    const first = this.#planning.view.ageing.first(band);
+    if (first) this.#planning.tryAgain(first.pending);
   }
 }
 
