@@ -47,6 +47,10 @@ gen: setup ## Generate src/protocol/gen from proto/
 sim: setup ## The simulator on SEEDS=500 seeds (SEED=n replays one; docs/simulator.md)
 	@node test/sim/main.ts $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --from $(FROM)) $(ARGS)
 
+sim-fleet: setup ## A day of a large fleet (WORKERS=100000 JOBS=1000000 SEED=1; docs/simulate.md)
+	@node --max-old-space-size=16384 test/sim/fleet.ts --workers $(or $(WORKERS),100000) \
+	  --jobs $(or $(JOBS),1000000) --seed $(or $(SEED),1) $(ARGS)
+
 soak: setup system-packages ## The long faults: 200 kills of the controller under load
 	SOAK=1 npm run --silent test -- --project system $(ARGS)
 
@@ -71,7 +75,8 @@ help: ## This list
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } \
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: up setup test check fmt gen sim soak bench-jobs bench-scheduler system-packages lock clean help
+.PHONY: up setup test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler
+.PHONY: bench-placement system-packages lock clean help
 
 .node/bin/node:
 	@tools/get-node.sh node-$(PLATFORM)@$(NODE_VERSION)

@@ -1,4 +1,4 @@
-/** A planner under load: tenants with users with a few kinds of tasks each, and a state's answers. */
+/** A planner under load: tenants, users and their kinds of tasks, and a state's answers. */
 import { plan, type Plan, type SchedulePolicy } from '../../src/core/schedule/plan.ts';
 import type { PlacementRequest } from '../../src/core/placement/request.ts';
 import { PlannerView, type PendingTask, type PlannerDeltas } from '../../src/core/schedule/view.ts';

@@ -1,4 +1,4 @@
-/** drover simulate: how long work would wait, and what it would cost, before anything is deployed. */
+/** drover simulate: how long work would wait and what it would cost on a fleet not yet there. */
 import { createReadStream, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';

@@ -1,5 +1,6 @@
 /** Why a job waits: what holds it, in the order the planner would meet it, and who goes first. */
 import type { Explanation } from '../core/explain.ts';
+import type { AheadRule, QueuePosition } from '../core/explain/position.ts';
 import { jobState } from '../core/lifecycle/job.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { JobId } from '../model/ids.ts';
@@ -8,13 +9,14 @@ import type { Coordinator } from '../protocol/coordinator.ts';
 import type { JobView } from '../protocol/jobs.ts';
 import { AHEAD_SAMPLE, type WhyView } from '../protocol/why.ts';
 import type { LiveJob } from '../state/live.ts';
+import { requestOf } from '../state/requests.ts';
 import type { State } from '../state/state.ts';
-import { inOrder } from './jobLists.ts';
-import { heldByBudget } from './whyQuota.ts';
-import { noRoom } from './whyWorkers.ts';
+import type { Planner, PlannerWhy } from './planner.ts';
+import { asPlanned } from './whyWorkers.ts';
 
 export interface WhyOptions {
   state: State;
+  planner: Planner;
   clock: Clock;
   /** Why the head of each class waits, from the last plan. */
   reasons: ReadonlyMap<string, Explanation>;
@@ -25,16 +27,25 @@ export interface WhyOptions {
 export type Hold = Pick<WhyView, 'code' | 'sentence' | 'suggestions'> &
   Partial<Pick<WhyView, 'workers' | 'quota' | 'predictedStartAtMs'>>;
 
-const RULE = 'production before interactive before batch, then the oldest first';
+const AHEAD_RULES: Record<AheadRule, string> = {
+  band: 'it is of a higher band',
+  aged: 'it has waited longer',
+  share: 'its owner has the smaller share',
+  age: 'it is older',
+};
 
 export function createWhy(options: WhyOptions): Pick<Coordinator, 'why'> {
-  const { state, clock, getJob } = options;
+  const { state, planner, clock, getJob } = options;
   return {
     async why(who, id) {
       const live = state.jobs.get(id as JobId);
       const own = live?.job.tenant === who.tenant && live.job.endedAtMs === null;
+      const waits = own && live.counts.PENDING > 0 && !live.waitsFor;
+      const planned = waits
+        ? await planner.explain(live.job.id, requestOf(live.job), clock.now())
+        : null;
       // Before the wait for the commit: what was computed belongs to one moment.
-      const alive = own ? explainLive(options, live, clock.now()) : null;
+      const alive = own ? explainLive(options, live, planned, clock.now()) : null;
       const job = await getJob(who, id);
       return alive ?? explainEnded(job, clock.now());
     },
@@ -55,19 +66,23 @@ function explainEnded(job: JobView, nowMs: number): WhyView {
   };
 }
 
-function explainLive(options: WhyOptions, live: LiveJob, nowMs: number): WhyView {
-  const { state, reasons } = options;
+function explainLive(
+  { state, reasons }: WhyOptions,
+  live: LiveJob,
+  planned: PlannerWhy | null,
+  nowMs: number,
+): WhyView {
   const hold =
     notWaiting(live) ??
     waitsForJobs(state, live) ??
     backsOff(live, nowMs) ??
     atArrayLimit(live) ??
-    heldByBudget(state, live, nowMs) ??
-    noRoom(state, live, reasons.get(live.classKey)?.sentence);
+    asPlanned(state, live, planned?.why ?? reasons.get(live.classKey), nowMs);
   const { PENDING, ASSIGNED, RUNNING } = live.counts;
   return {
     ...NOWHERE,
-    ...(PENDING > 0 && !live.waitsFor ? placeInQueue(state, live) : {}),
+    ...(planned?.position && placeInQueue(state, planned.position)),
+    predictedStartAtMs: planned?.predictedStartAtMs ?? null,
     ...hold,
     job: live.job.id,
     state: jobState(live.counts),
@@ -129,7 +144,7 @@ function backsOff({ tasks }: LiveJob, nowMs: number): Hold | null {
   const seconds = Math.ceil((next.notBeforeMs - nowMs) / 1000);
   const before = next.reason ? ` (${next.reason})` : '';
   return {
-    code: 'BACK_OFF',
+    code: 'BACKOFF',
     sentence: `task ${next.index} starts again in ${seconds} s${before}`,
     suggestions: [],
     predictedStartAtMs: next.notBeforeMs,
@@ -147,29 +162,21 @@ function atArrayLimit({ job, counts }: LiveJob): Hold | null {
   };
 }
 
-/** Among the tenant's own jobs: another tenant's are neither shown nor counted. */
+/** Among the tenant's own work: another tenant's is neither shown nor counted. */
 function placeInQueue(
   state: State,
-  live: LiveJob,
+  { ahead, ownAhead, aheadSample, rule }: QueuePosition,
 ): Pick<WhyView, 'position' | 'ahead' | 'aheadSample' | 'rule'> {
-  const first: LiveJob[] = [];
-  for (const other of state.jobs.values()) {
-    if (other.job.tenant !== live.job.tenant || other.counts.PENDING === 0 || other.waitsFor)
-      continue;
-    if (other !== live && inOrder(other, live) < 0) first.push(other);
-  }
-  const sample = first.toSorted(inOrder).slice(0, AHEAD_SAMPLE);
+  const sample = aheadSample.slice(0, AHEAD_SAMPLE).map(({ job, rule: by }) => ({
+    job,
+    name: state.jobs.get(job)?.job.spec.name ?? '',
+    rule: AHEAD_RULES[by],
+  }));
+  const others = ahead > ownAhead ? '; work of other tenants goes first, too' : '';
   return {
-    position: first.length + 1,
-    ahead: first.length,
-    aheadSample: sample.map(({ job }) => ({
-      job: job.id,
-      name: job.spec.name,
-      rule:
-        job.spec.priority === live.job.spec.priority
-          ? 'it is older'
-          : `${job.spec.priority} goes before ${live.job.spec.priority}`,
-    })),
-    rule: RULE,
+    position: ownAhead + 1,
+    ahead: ownAhead,
+    aheadSample: sample,
+    rule: rule + others,
   };
 }

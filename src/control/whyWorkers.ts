@@ -1,72 +1,69 @@
-/** Why no worker takes a job: each one's reason, counted, and what would change it. */
-import type { Misfit } from '../core/placement/capacity.ts';
-import { unsuitable, type Unsuitable } from '../core/placement/constraints.ts';
+/** What the planner said of a job's class, with the workers counted and what would change it. */
+import type { Explanation } from '../core/explain.ts';
+import { unsuitable } from '../core/placement/constraints.ts';
+import type { Rejection } from '../core/placement/fleet.ts';
 import type { PlacementRequest } from '../core/placement/request.ts';
-import type { WhyView } from '../protocol/why.ts';
-import type { LiveJob, LiveWorker } from '../state/live.ts';
 import { plannerWorker } from '../state/deltas.ts';
+import type { LiveJob, LiveWorker } from '../state/live.ts';
 import { requestOf } from '../state/requests.ts';
 import type { State } from '../state/state.ts';
 import type { Hold } from './why.ts';
+import { quotaView } from './whyQuota.ts';
 
-type Rejection = Misfit | Unsuitable;
+type Counted = Explanation['workers'];
 
-export function noRoom(state: State, live: LiveJob, planned: string | undefined): Hold {
-  if (state.workers.size === 0) {
-    return {
-      code: 'NO_WORKER',
-      sentence: 'no worker has joined yet',
-      suggestions: ['join one: drover tokens create --kind join, drover agent --join URL TOKEN'],
-    };
-  }
+export function asPlanned(
+  state: State,
+  live: LiveJob,
+  why: Explanation | undefined,
+  nowMs: number,
+): Hold {
+  if (!why) return notPlannedYet(state);
   const request = requestOf(live.job);
-  const counts = new Map<Rejection, number>();
-  for (const worker of state.workers.values()) {
-    const reason = rejection(state, worker, request);
-    if (reason) counts.set(reason, (counts.get(reason) ?? 0) + 1);
-  }
+  const { workers } = why;
+  const advice = why.suggestions.length > 0 ? why.suggestions : suggestions(workers, request);
   return {
-    code: planned === undefined ? 'QUEUED' : 'NO_ROOM',
-    sentence: planned ?? 'it is next to be looked at',
-    workers: [...counts].map(([reason, count]) => ({
+    code: why.code,
+    sentence: why.sentence,
+    workers: workers.map(({ reason, count }) => ({
       reason,
       count,
       text: describe(reason, request),
     })),
-    suggestions: planned === undefined ? [] : suggestions(counts, request),
+    quota: why.quota && quotaView(state, why.quota, nowMs),
+    suggestions: advice,
   };
 }
 
-/** What keeps a worker from taking such work now; null: nothing. */
-export function rejection(
-  state: State,
-  { worker, capacity }: LiveWorker,
-  request: PlacementRequest,
-): Rejection | null {
-  const reason = unsuitable(plannerWorker(worker, state.poolPolicies.get(worker.pool)), request);
-  if (reason) return reason;
-  const fit = capacity.fit(request.resources);
-  return fit.fits ? null : fit.short;
+function notPlannedYet({ workers }: State): Hold {
+  if (workers.size > 0) {
+    return { code: 'QUEUED', sentence: 'it is about to be looked at', suggestions: [] };
+  }
+  return {
+    code: 'NO_WORKER',
+    sentence: 'no worker has joined yet',
+    suggestions: ['join one: drover tokens create --kind join, drover agent --join URL TOKEN'],
+  };
 }
 
 function describe(reason: Rejection, request: PlacementRequest): string {
   const words: Record<Rejection, string> = {
+    pool: `not in pool ${request.pool}`,
+    closed: 'draining or out of contact',
+    terms: 'do not take such work',
+    constraint: 'without the attributes asked for',
+    'anti-affinity': `have another of ${request.placement.antiAffinity}`,
+    exclusive: 'would have to be shared',
     devices: 'too few free devices that match',
     cpus: 'too few free CPUs',
     memory: 'too little free memory',
     ports: 'too few free ports',
-    pool: `not in pool ${request.pool}`,
-    closed: 'draining or out of contact',
-    terms: 'they do not take such work',
-    constraint: 'without the attributes asked for',
+    gang: `room for a member, but all ${request.gangSize} do not fit on one network`,
   };
   return words[reason];
 }
 
-function suggestions(
-  counts: ReadonlyMap<Rejection, number>,
-  request: PlacementRequest,
-): WhyView['suggestions'] {
+function suggestions(workers: Counted, request: PlacementRequest): string[] {
   const words: Record<Rejection, string> = {
     devices: request.resources.device?.models.length
       ? 'ask for fewer devices, or for any model'
@@ -76,8 +73,11 @@ function suggestions(
     ports: 'ask for less: --ports',
     pool: 'leave --pool out',
     closed: 'put workers back to work: drover workers undrain ID',
-    terms: 'see what the pools demand, or allow more: --spot',
+    terms: 'allow more: --spot, or another --trust',
     constraint: 'make a --constraint a --prefer',
+    'anti-affinity': 'leave --anti-affinity out',
+    exclusive: 'leave --exclusive out',
+    gang: 'ask for a smaller gang, or leave --locality out',
   };
-  return [...counts.keys()].map((reason) => words[reason]);
+  return workers.toSorted((a, b) => b.count - a.count).map(({ reason }) => words[reason]);
 }

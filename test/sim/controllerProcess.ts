@@ -201,6 +201,7 @@ export class ControllerProcess {
     const world = this.#world;
     let planned: string[] = [];
     return {
+      ...planner,
       plan: async (deltas, nowMs) => {
         const gone = new Set<string>(deltas.claimsGone);
         const stale = planned.filter((uid) => gone.has(uid) && !coverage().knows(uid));

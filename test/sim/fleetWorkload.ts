@@ -12,9 +12,9 @@ const GIB = 2 ** 30;
 const TENANTS = 100;
 const USERS = 5;
 /** The day begins with a queue, as days do; the rest comes evenly. */
-const WAITING_AT_FIRST = 0.15;
-/** Of the devices there are, over the whole day. */
-const LOAD = 1;
+const WAITING_AT_FIRST = 0.4;
+/** Of the devices there are, over the whole day: there is a queue, and not all of it is done. */
+const LOAD = 1.3;
 const SIGMA = 1.2;
 /** Machines of one fabric. */
 const NETWORK_WORKERS = 64;
@@ -91,7 +91,7 @@ const ask = (cpus: number, memoryGib: number, gpu?: ReturnType<typeof device>) =
   device: gpu ?? null,
 });
 
-/** About what clusters that publish their traces run: mostly small, most of the use by the large. */
+/** As clusters that publish traces run it: mostly small jobs, most of the use by the large. */
 const KINDS: Kind[] = [
   { share: 0.25, spec: { resources: ask(2, 8) } },
   { share: 0.15, spec: { resources: ask(16, 64) } },
@@ -127,8 +127,8 @@ export function* largeWorkload(
   const medianMs = meanMs / Math.exp(SIGMA ** 2 / 2);
   const first = Math.round(jobs * WAITING_AT_FIRST);
   for (let i = 0; i < jobs; i++) {
-    const bySpec = pick(KINDS, random.next()) as number;
-    const byBand = pick(BANDS, random.next()) as number;
+    const bySpec = pick(KINDS, random.next());
+    const byBand = pick(BANDS, random.next());
     const tenant = Math.floor(TENANTS * random.next() ** 2);
     const durationMs = Math.round(medianMs * Math.exp(SIGMA * normal(random)));
     yield {
@@ -140,6 +140,8 @@ export function* largeWorkload(
       exitCode: 0,
       failures: 0,
       checkpointMs: 0,
+      remembered: null,
+      after: [],
     };
   }
 }

@@ -70,8 +70,10 @@ test('a stop while it waits ends it at once, with the cause of the stop', async 
   const [, one] = await gangOf(2, (more) => shell('echo ran', more));
   runtime.start(one!);
   expect(observe(runtime, one!.uid)?.state).toBe('STARTING');
+  expect(runtime.hasFiles(one!.uid)).toBe(false);
   runtime.stop({ uid: one!.uid, cause: 'gang-failed', graceMs: 30_000 });
   expect(observe(runtime, one!.uid)).toMatchObject({ state: 'ENDED', cause: 'gang-failed' });
+  expect(runtime.hasFiles(one!.uid)).toBe(true);
   await runtime.close();
 });
 

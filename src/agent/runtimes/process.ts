@@ -126,6 +126,7 @@ class Processes implements ProcessRuntime {
       : { cause: order.cause, killAtBootMs, signalled: false };
     writeStop(this.#machine, attempt, attempt.stop);
     attempt.meeting?.abort();
+    attempt.meeting = undefined;
     this.#look(order.uid);
   }
 
@@ -166,6 +167,10 @@ class Processes implements ProcessRuntime {
   outputFiles(uid: string): { stdout: string; stderr: string } {
     const directory = this.#directory(uid);
     return { stdout: join(directory, 'stdout'), stderr: join(directory, 'stderr') };
+  }
+
+  hasFiles(uid: string): boolean {
+    return this.#attempts.get(uid)?.meeting === undefined;
   }
 
   execContext(uid: string): ExecContext | undefined {

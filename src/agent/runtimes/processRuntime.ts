@@ -36,6 +36,8 @@ export interface ExecContext {
 export interface ProcessRuntime extends Runtime {
   readonly limits: LimitKind;
   outputFiles(uid: string): { stdout: string; stderr: string };
+  /** False while a gang's member waits for the others: its folder must stay empty. */
+  hasFiles(uid: string): boolean;
   /** Undefined unless the attempt is running. */
   execContext(uid: string): ExecContext | undefined;
 }

@@ -78,9 +78,9 @@ function pathText(path: readonly PropertyKey[]): string {
 function keysAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
   const inner = unwrap(schema);
   const [first, ...rest] = path;
-  if (inner instanceof z.ZodPipe) return keysAt(inner.out as z.core.$ZodType, path);
+  if (inner instanceof z.ZodPipe) return keysAt(inner.out, path);
   if (inner instanceof z.ZodUnion) {
-    return inner.options.flatMap((option) => keysAt(option as z.core.$ZodType, path));
+    return inner.options.flatMap((option) => keysAt(option, path));
   }
   if (inner instanceof z.ZodObject) {
     if (first === undefined) return Object.keys(inner.shape);
@@ -88,8 +88,8 @@ function keysAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[]
     return next ? keysAt(next, rest) : [];
   }
   if (first === undefined) return [];
-  if (inner instanceof z.ZodArray) return keysAt(inner.element as z.core.$ZodType, rest);
-  if (inner instanceof z.ZodRecord) return keysAt(inner.valueType as z.core.$ZodType, rest);
+  if (inner instanceof z.ZodArray) return keysAt(inner.element, rest);
+  if (inner instanceof z.ZodRecord) return keysAt(inner.valueType, rest);
   return [];
 }
 

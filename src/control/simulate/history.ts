@@ -100,6 +100,8 @@ async function simulatedJob(
     exitCode: listed.state === 'FAILED' ? (listed.exitCode ?? 1) : 0,
     failures: 0,
     checkpointMs: 0,
+    remembered: null,
+    after: [],
   };
 }
 

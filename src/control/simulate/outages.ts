@@ -1,4 +1,4 @@
-/** Workers that die and come back: silent first, then suspect, then lost, as leases would have it. */
+/** Workers that die and come back: silent first, then suspect, then lost, as leases have it. */
 import { assert } from '../../lib/errors.ts';
 import type { Random } from '../../lib/random.ts';
 import type { WorkerId } from '../../model/ids.ts';

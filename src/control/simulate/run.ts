@@ -4,11 +4,10 @@
  * memory as they do after a commit.
  */
 import type { Explanation } from '../../core/explain.ts';
-import { neverFits } from '../../core/placement/admission.ts';
 import { assert } from '../../lib/errors.ts';
 import type { Random } from '../../lib/random.ts';
 import type { ClusterId, JobId } from '../../model/ids.ts';
-import type { Job, JobSpec } from '../../model/job.ts';
+import type { Job } from '../../model/job.ts';
 import { apply } from '../../state/apply.ts';
 import type { JobEnding } from '../../state/changes.ts';
 import type { Mutation, Result } from '../../state/mutations.ts';
@@ -16,6 +15,7 @@ import { State } from '../../state/state.ts';
 import type { Planner } from '../planner.ts';
 import { createScheduleStep } from '../schedule.ts';
 import { Agenda } from './agenda.ts';
+import { Arrivals } from './arrivals.ts';
 import { Charging, hasLimit } from './charging.ts';
 import { admissionPolicies, type Fleet } from './fleet.ts';
 import { Machines } from './machines.ts';
@@ -61,7 +61,9 @@ export interface Outcome {
 
 /** More plans at one instant than any backlog needs: the planner goes round in circles. */
 const PLANS_AT_ONCE = 100_000;
-const PROGRESS_EVERY = 4096;
+const LOOP_PERIOD_MS = 1000;
+/** Then planner and state do not agree, and nothing that waits will change that. */
+const STALE_AT_MOST = 100;
 
 export async function runSimulation(options: RunOptions): Promise<Outcome> {
   const simulation = new Simulation(options);
@@ -77,21 +79,18 @@ class Simulation {
   readonly #measures: Measures;
   readonly #machines: Machines;
   readonly #reasons = new Map<string, Explanation>();
-  readonly #refused = new Map<string, number>();
   readonly #endings = new Map<JobEnding['state'], number>();
-  readonly #live = new Map<JobId, SimulatedJob>();
-  readonly #admitted = new WeakMap<JobSpec, { refusal: string | null }>();
-  readonly #admission: ReturnType<typeof admissionPolicies>;
+  readonly #arrivals: Arrivals;
   readonly #step: () => Promise<void>;
   readonly #charging: Charging;
-  #next: SimulatedJob | null;
-  #submitted = 0;
   #planAtMs: number | null = null;
   #planning = false;
   #again = false;
   #cut = false;
   #plans = 0;
   #placements = 0;
+  /** Plans in a row of which nothing could be applied. */
+  #stalePlans = 0;
   #planMs = 0;
 
   constructor(options: RunOptions) {
@@ -107,14 +106,22 @@ class Simulation {
       this.#hint();
       return result;
     };
-    const jobOf = (id: JobId): SimulatedJob | undefined => this.#live.get(id);
+    const jobOf = (id: JobId): SimulatedJob | undefined => this.#arrivals.jobOf(id);
     const core = { state, agenda, measures, random };
     const machines = new Machines({ ...core, startDelayMs, mutate, mutateAndPlan, jobOf });
     this.#agenda = agenda;
     this.#state = state;
     this.#measures = measures;
     this.#machines = machines;
-    this.#admission = admissionPolicies(fleet);
+    this.#arrivals = new Arrivals({
+      ...core,
+      jobs: options.jobs,
+      startMs,
+      pools: admissionPolicies(fleet),
+      reasons: this.#reasons,
+      mutate: mutateAndPlan,
+      progress: options.progress ?? (() => undefined),
+    });
     this.#step = createScheduleStep({
       state,
       planner: options.planner,
@@ -122,9 +129,11 @@ class Simulation {
       clock: agenda,
       hint: () => this.#hint(),
       reasons: this.#reasons,
-      placed: (tasks) => void (this.#placements += tasks),
+      placed: (tasks, staleTasks) => {
+        this.#placements += tasks;
+        this.#stalePlans = staleTasks > 0 && tasks === 0 ? this.#stalePlans + 1 : 0;
+      },
     });
-    this.#next = take(options.jobs);
     for (const { version: _, ...budget } of fleet.budgets) {
       mutate({ kind: 'set-budget', budget, by: 'the fleet file' });
     }
@@ -146,7 +155,8 @@ class Simulation {
         return;
       }
       this.#moveTo(nextMs);
-      this.#submitDue();
+      this.#arrivals.submitDue();
+      if (this.#state.costLimited.size > 0) this.#charging.start();
       this.#agenda.runDue();
       this.#settle();
       if (this.#planAtMs !== null && this.#planAtMs <= nextMs) await this.#plan();
@@ -160,9 +170,9 @@ class Simulation {
       machines: this.#machines,
       state: this.#state,
       reasons: this.#reasons,
-      refused: this.#refused,
+      refused: this.#arrivals.refused,
       endings: this.#endings,
-      submitted: this.#submitted,
+      submitted: this.#arrivals.submitted,
       elapsedMs: this.#agenda.now() - this.#options.startMs,
       cut: this.#cut,
       plans: this.#plans,
@@ -174,87 +184,17 @@ class Simulation {
 
   /** Null when nothing more can happen: no job will come, none runs, and none can be placed. */
   #nextMs(): number | null {
-    let nextMs = this.#agenda.nextMs;
-    if (!this.#next && this.#state.jobs.size === 0) return null;
+    const arrivesMs = this.#arrivals.nextMs;
+    if (arrivesMs === null && this.#state.jobs.size === 0) return null;
     const busy = this.#agenda.busy || this.#charging.mayRelease;
-    if (!this.#next && !busy && this.#planAtMs === null) return null;
-    if (this.#next) {
-      const atMs = this.#options.startMs + this.#next.atMs;
-      nextMs = nextMs === null ? atMs : Math.min(nextMs, atMs);
-    }
-    if (this.#planAtMs === null) return nextMs;
-    return nextMs === null ? this.#planAtMs : Math.min(nextMs, this.#planAtMs);
+    if (arrivesMs === null && !busy && this.#planAtMs === null) return null;
+    const times = [arrivesMs, this.#agenda.nextMs, this.#planAtMs];
+    return times.reduce((a, b) => (a === null || b === null ? (a ?? b) : Math.min(a, b)));
   }
 
   #moveTo(nowMs: number): void {
     this.#measures.advance(nowMs);
     this.#agenda.moveTo(nowMs);
-  }
-
-  #submitDue(): void {
-    const { startMs, jobs, progress } = this.#options;
-    const nowMs = this.#agenda.now();
-    while (this.#next && startMs + this.#next.atMs <= nowMs) {
-      this.#submit(this.#next);
-      this.#next = take(jobs);
-      if (this.#submitted % PROGRESS_EVERY === 0) progress?.(nowMs - startMs, this.#submitted);
-    }
-  }
-
-  #submit(job: SimulatedJob): void {
-    const { spec, tenant, user } = job;
-    const { shape, priority } = spec;
-    this.#submitted++;
-    this.#measures.tenant(tenant).jobs++;
-    this.#measures.waits.submitted(priority, shape.kind === 'array' ? shape.indices.length : 1);
-    const refusal = this.#refusal(spec);
-    if (refusal !== null) {
-      this.#refused.set(refusal, (this.#refused.get(refusal) ?? 0) + 1);
-      return;
-    }
-    const result = apply(
-      this.#state,
-      {
-        kind: 'submit',
-        tenant,
-        owner: user,
-        submittingPrincipal: user,
-        specs: [spec],
-        links: [],
-        idempotencyKey: null,
-        bodyHash: null,
-      },
-      this.#agenda.now(),
-    );
-    assert(result.kind === 'submitted', `a job could not be submitted: ${result.kind}`);
-    const id = result.ids[0] as JobId;
-    this.#live.set(id, job);
-    this.#hint();
-    if (spec.maxCostMicros > 0) this.#charging.start();
-    if (spec.startWithinMs > 0) this.#giveUpLater(id, spec.startWithinMs);
-  }
-
-  /** Asked once for all jobs that share a spec. */
-  #refusal(spec: JobSpec): string | null {
-    let known = this.#admitted.get(spec);
-    if (!known) {
-      known = { refusal: neverFits(spec, this.#admission, new Set()) };
-      this.#admitted.set(spec, known);
-    }
-    return known.refusal;
-  }
-
-  #giveUpLater(job: JobId, withinMs: number): void {
-    const giveUp = (): void => {
-      const live = this.#state.jobs.get(job);
-      if (!live?.tasks.some((task) => task.state === 'PENDING' && task.attempts === 0)) return;
-      const why = this.#reasons.get(live.classKey)?.sentence;
-      const reason = `not started within ${withinMs / 1000} s${why ? `: ${why}` : ''}`;
-      apply(this.#state, { kind: 'give-up', job, reason }, this.#agenda.now());
-      this.#hint();
-    };
-    // In the background: what has started in time must not make the simulation any longer.
-    this.#agenda.at(this.#agenda.now() + withinMs, giveUp, true);
   }
 
   #hint(): void {
@@ -282,6 +222,11 @@ class Simulation {
       this.#settle();
     } while (this.#again);
     this.#plans += plans;
+    // As the loop of a server would, on its next period; but not for ever.
+    if (this.#stalePlans > 0 && this.#stalePlans < STALE_AT_MOST) {
+      const laterMs = Math.max(this.#options.tickMs, LOOP_PERIOD_MS);
+      this.#agenda.setTimer(laterMs, () => this.#hint());
+    }
     this.#planMs += this.#options.stopwatch() - beganMs;
   }
 
@@ -310,13 +255,8 @@ class Simulation {
     this.#endings.set(ending.state, (this.#endings.get(ending.state) ?? 0) + 1);
     const live = this.#state.jobs.get(job.id);
     if (live) this.#machines.jobEnded(live);
-    this.#live.delete(job.id);
+    this.#arrivals.ended(job, ending.state);
   }
-}
-
-function take(jobs: Iterator<SimulatedJob>): SimulatedJob | null {
-  const next = jobs.next();
-  return next.done ? null : next.value;
 }
 
 function snapshot(startMs: number) {

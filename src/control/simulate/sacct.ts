@@ -103,7 +103,7 @@ function headerOf(line: string, file: string): string[] {
   );
 }
 
-export function sacctCommand(): string {
+function sacctCommand(): string {
   return `Make it by: sacct -a -X -P -S now-30days -o ${SACCT_FIELDS.join(',')} > FILE`;
 }
 
@@ -144,6 +144,8 @@ function readLine(
     exitCode: /^(COMPLETED|RUNNING|TIMEOUT)/.test(row('state')) || row('state') === '' ? 0 : 1,
     failures: 0,
     checkpointMs: 0,
+    remembered: null,
+    after: [],
   };
   return { job, waitedMs: Math.max(0, startMs - submitMs) };
 }

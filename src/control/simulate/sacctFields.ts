@@ -34,7 +34,7 @@ const UNIT_BYTES: Record<string, number> = {
   P: 2 ** 50,
 };
 
-/** Memory of the whole job: `4000M` is, `16Gn` is per node, `4Gc` per CPU; undefined: unreadable. */
+/** Of the whole job: `4000M` is, `16Gn` is per node, `4Gc` per CPU; undefined: unreadable. */
 export function sacctMemory(text: string, nodes: number, cpus: number): number | undefined {
   const trimmed = text.trim();
   if (trimmed === '') return 0;

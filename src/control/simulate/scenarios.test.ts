@@ -102,6 +102,19 @@ describe('one worker', () => {
   });
 });
 
+test('jobs wait for others by name', async () => {
+  const report = await run(
+    `jobs:
+      - {name: first, duration: 10s, exitCode: 1}
+      - {name: ok, after: first, duration: 1s}
+      - {name: failed, after: 'first:failed', duration: 1s}
+      - {name: late, at: 1m, after: first, duration: 1s}`,
+    'pools: {p: {workers: {cpus: 9, mem: 1G}}}',
+  );
+  expect(report.jobs).toMatchObject({ failed: 1, succeeded: 1, unschedulable: 1, refused: 1 });
+  expect(all(report)).toMatchObject({ started: 2, maxMs: 10 * SECOND });
+});
+
 describe('several', () => {
   test('two pools: the one that was asked for is waited for', async () => {
     const fleet = `pools:
@@ -152,7 +165,32 @@ test('of tenants that both wait, even shares are fair', async () => {
       - {tenant: a, count: ${a}, duration: 10m}
       - {tenant: b, count: ${b}, duration: 10m}`;
   expect((await run(two(4, 4), fleet)).fairness).toBeCloseTo(1);
-  expect((await run(two(8, 0 + 1), fleet)).fairness).toBeNull();
+  expect((await run(two(8, 1), fleet)).fairness).toBeNull();
+});
+
+describe('preemption', () => {
+  const MINUTE = 60 * SECOND;
+  const jobs = (checkpoint: string) => `jobs:
+      - {duration: 1h, checkpoint: ${checkpoint}}
+      - {at: 10m, duration: 10m, priority: production}`;
+
+  test.each([
+    ['0s', 60, 'begins anew'],
+    ['5m', 50, 'goes on from what it saved within its grace'],
+  ])('with a checkpoint every %s the victim has %i minutes to go: it %s', async (every, left) => {
+    const report = await run(jobs(every));
+    expect(report.preemptions).toBe(1);
+    // The victim has 10 s of grace; then 10 minutes of the other, then its own again.
+    expect(report.wait[0]).toMatchObject({ band: 'production', maxMs: 10 * SECOND });
+    expect(report.makespanMs).toBe((20 + left) * MINUTE + 10 * SECOND);
+    expect(report.jobs.succeeded).toBe(2);
+  });
+
+  test('off: it waits', async () => {
+    const report = await run(jobs('0s'), ONE_CORE, { policy: ['preemption=off'] });
+    expect(report.preemptions).toBe(0);
+    expect(report.wait[0]?.maxMs).toBe(50 * MINUTE);
+  });
 });
 
 describe('workers that are lost', () => {

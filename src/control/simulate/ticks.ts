@@ -20,7 +20,7 @@ const MOST_COUNTS = 5;
 
 /** The axis ends where the time does: a tick need not lie there. */
 export function timeTicks(untilMs: number): Ticks {
-  const step = TIME_STEPS.find((ms) => untilMs / ms <= MOST_TIMES) ?? (TIME_STEPS.at(-1) as number);
+  const step = TIME_STEPS.find((ms) => untilMs / ms <= MOST_TIMES) ?? 365 * DAY;
   const at = [];
   for (let value = 0; value <= untilMs; value += step) at.push({ value, label: timeLabel(value) });
   return { top: untilMs, at };

@@ -1,5 +1,5 @@
 /** A workload: jobs in order of their submission, with what each of their tasks will do. */
-import type { JobSpec, Priority } from '../../model/job.ts';
+import type { After, JobSpec } from '../../model/job.ts';
 import type { WorkloadSummary } from '../../protocol/simulation.ts';
 
 export interface SimulatedJob {
@@ -15,6 +15,10 @@ export interface SimulatedJob {
   exitCode: number;
   /** The share of attempts that fail somewhere on their way, from 0 to 1. */
   failures: number;
+  /** The name under which other jobs wait for it; null: none does. */
+  remembered: string | null;
+  /** Jobs that must have ended so, by the name they are remembered under: the newest counts. */
+  after: readonly { name: string; when: After['when'] }[];
   /** How often it saves its progress; 0: never, an interrupted task begins anew. */
   checkpointMs: number;
 }
@@ -31,8 +35,6 @@ export interface Workload {
 
 /** An ordinary day, for workloads that do not say when they were. */
 export const USUAL_START_MS = Date.UTC(2026, 0, 5);
-
-export type BandOf = (names: readonly string[]) => Priority;
 
 export function durationOf({ durationMs }: SimulatedJob, position: number): number {
   return typeof durationMs === 'number' ? durationMs : (durationMs[position] ?? 0);

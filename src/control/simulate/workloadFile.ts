@@ -44,6 +44,8 @@ interface Stream {
   tenant: string;
   user: string;
   spec: JobSpec;
+  remembered: SimulatedJob['remembered'];
+  after: SimulatedJob['after'];
   tasks: number;
   atMs: number;
   /** Time to the next one; null: there is only this one. */
@@ -78,6 +80,7 @@ export function readWorkload(file: NamedText, seed: number | null, readers: Read
     const found = attempt(() => streamOf(job, `jobs[${at}]`, forMs ?? horizonMs, readers));
     return found ? [found] : [];
   });
+  problems.push(...rememberAwaited(streams));
   if (problems.length > 0) throw badFile(file.name, problems);
   return {
     startMs: USUAL_START_MS,
@@ -119,7 +122,10 @@ function streamOf(
   return {
     tenant: given.tenant,
     user: given.user,
-    spec,
+    // The names are resolved when it is submitted.
+    spec: { ...spec, after: [] },
+    remembered: null,
+    after: spec.after.map(({ job: name, when }) => ({ name, when })),
     tasks: spec.shape.kind === 'array' ? spec.shape.indices.length : 1,
     atMs: ms(given.at, 'at'),
     gap,
@@ -129,6 +135,25 @@ function streamOf(
     failures: given.failures,
     checkpointMs: ms(given.checkpoint, 'checkpoint'),
   };
+}
+
+/** Only what somebody waits for is kept in mind. Says who waits for nobody. */
+function rememberAwaited(streams: Stream[]): string[] {
+  const names = streams.map(({ spec }) => spec.name);
+  const problems: string[] = [];
+  for (const [at, { after }] of streams.entries()) {
+    for (const { name } of after) {
+      const other = streams.find(({ spec }) => spec.name === name);
+      if (other) other.remembered = name;
+      else problems.push(`jobs[${at}].after: there is no job named "${name}"${meant(name, names)}`);
+    }
+  }
+  return problems;
+}
+
+function meant(name: string, known: string[]): string {
+  const guess = nearest(name, known);
+  return guess ? `; did you mean "${guess}"?` : '';
 }
 
 function specOf(draft: Record<string, unknown>, where: string, readers: Readers): JobSpec {
@@ -145,9 +170,6 @@ function specOf(draft: Record<string, unknown>, where: string, readers: Readers)
   });
   const parsed = parsedJobSpec.safeParse(submitted);
   if (!parsed.success) throw firstProblem(parsed.error, where);
-  if (parsed.data.after.length > 0) {
-    throw new ReadProblem(`${where}.after: jobs that wait for others are not simulated`, undefined);
-  }
   return parsed.data;
 }
 
@@ -207,7 +229,9 @@ function* merged(streams: Stream[], untilMs: number, seed: number): Generator<Si
 
 function jobOf(stream: Stream, atMs: number, random: Random): SimulatedJob {
   const { tenant, user, spec, tasks, duration, exitCode, failures, checkpointMs } = stream;
+  const { remembered, after } = stream;
   const durationMs =
     tasks === 1 ? duration(random) : Array.from({ length: tasks }, () => duration(random));
-  return { atMs, tenant, user, spec, durationMs, exitCode, failures, checkpointMs };
+  const what = { spec, durationMs, exitCode, failures, checkpointMs, remembered, after };
+  return { atMs, tenant, user, ...what };
 }

@@ -31,6 +31,8 @@ export class Kinds {
   readonly #kinds = new Map<string, Kind>();
   readonly #workers = new Map<Kind, number>();
   readonly #named = new Set<string>();
+  /** Ids are places in tables of others, so they are given again. */
+  readonly #freeIds: number[] = [];
   #minted = 0;
 
   /** True when it was not told apart before: workers that have it must leave and join again. */
@@ -43,7 +45,8 @@ export class Kinds {
   join(info: PlannerWorker): Kind {
     const key = this.#keyOf(info);
     let kind = this.#kinds.get(key);
-    if (!kind) this.#kinds.set(key, (kind = kindOf(this.#minted++, key, info)));
+    if (!kind)
+      this.#kinds.set(key, (kind = kindOf(this.#freeIds.pop() ?? this.#minted++, key, info)));
     this.#workers.set(kind, (this.#workers.get(kind) ?? 0) + 1);
     return kind;
   }
@@ -56,6 +59,7 @@ export class Kinds {
     }
     this.#workers.delete(kind);
     this.#kinds.delete(kind.key);
+    this.#freeIds.push(kind.id);
   }
 
   #keyOf(info: PlannerWorker): string {

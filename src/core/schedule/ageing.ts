@@ -11,7 +11,7 @@ export class Ageing {
   readonly #alarms = new Heap<Alarm>((a, b) => a.atMs < b.atMs);
   readonly #watched = new Set<PendingClass>();
   readonly #trying = new Set<PendingClass>();
-  /** Aged and blocked while another one has the band's reservation: by since when they wait. */
+  /** Blocked while another one has the band's reservation: by since when they wait. */
   readonly #inLine = new Map<number, Heap<Alarm>>();
   readonly #lined = new Set<PendingClass>();
 
@@ -45,6 +45,7 @@ export class Ageing {
     return this.#alarms.top()?.atMs ?? null;
   }
 
+  /** It wants to be the next to have a place kept for it. */
   line(pending: PendingClass, sinceMs: number): void {
     if (this.#lined.has(pending)) return;
     this.#lined.add(pending);
@@ -54,12 +55,21 @@ export class Ageing {
     line.push({ atMs: sinceMs, pending });
   }
 
-  /** Who is next to have a place kept for it. */
-  next(band: number): PendingClass | null {
+  /** It has one, or will not get one. */
+  leave(pending: PendingClass): void {
+    this.#lined.delete(pending);
+  }
+
+  /** Who has waited longest of those that want a place kept, and since when. */
+  first(band: number): Alarm | null {
     const line = this.#inLine.get(band);
-    for (let top = line?.pop(); top; top = line?.pop()) {
-      this.#lined.delete(top.pending);
-      if (top.pending.waiting > 0) return top.pending;
+    for (let top = line?.top(); line && top; top = line.top()) {
+      const head = top.pending.queue.peek()?.[0];
+      const there = head && this.#lined.has(top.pending);
+      if (there && head.sinceMs === top.atMs) return top;
+      line.pop();
+      if (there) line.push({ atMs: head.sinceMs, pending: top.pending });
+      else this.#lined.delete(top.pending);
     }
     return null;
   }

@@ -1,5 +1,5 @@
 /** What waits, by class: tasks that are interchangeable are one entry in every order. */
-import type { TaskId } from '../../model/ids.ts';
+import type { JobId, TaskId } from '../../model/ids.ts';
 import type { PlacementRequest } from '../placement/request.ts';
 import type { Accounts, Owner } from './accounts.ts';
 import { PendingQueue } from './queue.ts';
@@ -30,6 +30,8 @@ export class Classes {
   readonly #accounts: Accounts;
   readonly #byKey = new Map<string, PendingClass>();
   readonly #tasks = new Map<TaskId, PendingTask>();
+  /** Jobs of which tasks wait: their class, and how many. */
+  readonly #jobs = new Map<JobId, { pending: PendingClass; tasks: number }>();
   /** Tasks that have a place in prospect and so stand in no order. */
   readonly #nominated = new Set<TaskId>();
   /** Those that may have nothing left. */
@@ -52,6 +54,10 @@ export class Classes {
 
   task(id: TaskId): PendingTask | undefined {
     return this.#tasks.get(id);
+  }
+
+  ofJob(job: JobId): PendingClass | undefined {
+    return this.#jobs.get(job)?.pending;
   }
 
   taskCount(): number {
@@ -79,6 +85,9 @@ export class Classes {
     if (old) this.#unlist(old);
     this.#tasks.set(task.task, task);
     pending.waiting++;
+    const job = this.#jobs.get(task.job);
+    if (job) job.tasks++;
+    else this.#jobs.set(task.job, { pending, tasks: 1 });
     pending.queue.add(task);
     if (this.#nominated.has(task.task)) pending.queue.takeOut(task);
     else this.#listed(pending, old !== undefined);
@@ -154,6 +163,8 @@ export class Classes {
     const pending = this.get(task.classKey);
     pending.queue.remove(task);
     pending.waiting--;
+    const job = this.#jobs.get(task.job);
+    if (job && --job.tasks === 0) this.#jobs.delete(task.job);
     if (!pending.queue.sleeping) this.sleeping.delete(pending);
     if (pending.waiting === 0) this.#idle.add(pending);
     return pending;

@@ -1,7 +1,8 @@
 /**
  * Whose turn it is: bands in order; within a band what has waited too long, the oldest first; then
  * tenants by their share of the fleet, the users of a tenant by theirs, a user's classes by the age
- * of their first job; last, in the same order, who is over a soft limit.
+ * of their first job; then, in the same order, what may be interrupted by its own band; last, who
+ * is over a soft limit.
  *
  * Shares change only by what is placed, and that is always what stands first; so each step costs
  * the depth of three heaps, however much waits.
@@ -12,7 +13,7 @@ import type { Account } from './accounts.ts';
 import { Heap } from './heap.ts';
 import type { PendingClass } from './classes.ts';
 
-export type Tier = 'aged' | 'share' | 'demoted';
+export type Tier = 'aged' | 'share' | 'interruptible' | 'demoted';
 
 export interface OrderOptions {
   nowMs: number;
@@ -49,6 +50,7 @@ export class Order {
   readonly #tenants = new Heap<TenantRank>(comesFirst);
   /** For the tiers still ahead of this band: ranked only then, by the shares of that time. */
   readonly #normal: Turn[] = [];
+  readonly #interruptible: Turn[] = [];
   readonly #demoted: Turn[] = [];
 
   constructor(classes: Iterable<PendingClass>, options: OrderOptions) {
@@ -94,7 +96,7 @@ export class Order {
       return;
     }
     this.#aged.pop();
-    this.#normal.push(turn);
+    this.#toShare(turn);
   }
 
   /** Nothing more of the first can be placed. */
@@ -148,6 +150,11 @@ export class Order {
       return true;
     }
     if (this.tier === 'share') {
+      this.tier = 'interruptible';
+      this.#rankAll(this.#interruptible.splice(0));
+      return true;
+    }
+    if (this.tier === 'interruptible') {
       this.tier = 'demoted';
       this.#rankAll(this.#demoted.splice(0));
       return true;
@@ -161,9 +168,14 @@ export class Order {
       if (!head) continue;
       const turn = { pending, job: head.job, sinceMs: head.sinceMs };
       if (this.#isAged(turn)) this.#aged.push(turn);
-      else this.#normal.push(turn);
+      else this.#toShare(turn);
     }
     return true;
+  }
+
+  #toShare(turn: Turn): void {
+    const { interruptible } = turn.pending.request.placement;
+    (interruptible ? this.#interruptible : this.#normal).push(turn);
   }
 
   /** Turns into users into tenants: each is ranked when what it ranks by is complete. */

@@ -57,6 +57,9 @@ export interface Plan {
   more: boolean;
 }
 
+/** Timers do not count further. */
+const LONGEST_WAIT_MS = 24 * 3_600_000;
+
 export function plan(
   view: PlannerView,
   nowMs: number,
@@ -72,7 +75,9 @@ export function plan(
   planning.telling.again();
   if (view.classes.open.size > 0) placeAll(planning);
   planning.nextAt(view.ageing.nextAtMs());
-  return planning.made;
+  const { made } = planning;
+  if (made.nextAtMs !== null) made.nextAtMs = Math.min(made.nextAtMs, nowMs + LONGEST_WAIT_MS);
+  return made;
 }
 
 /** Back-offs that are over, and what has waited too long by now. */
@@ -122,4 +127,5 @@ function placeAll(planning: Planning): void {
   }
   reserving.layUpTo(Number.POSITIVE_INFINITY);
   if (!next) view.classes.open.clear();
+  for (const pending of planning.again) view.classes.open.add(pending);
 }

@@ -26,6 +26,8 @@ export class Planning {
   readonly #randomHex: () => string;
   /** Tasks placed. */
   placed = 0;
+  /** Classes whose turn comes in the next plan, at once. */
+  readonly again = new Set<PendingClass>();
   /** How often victims were looked for. */
   searches = 0;
 
@@ -38,6 +40,12 @@ export class Planning {
     this.telling = new Telling(this);
   }
 
+  tryAgain(pending: PendingClass): void {
+    this.again.add(pending);
+    this.view.classes.open.add(pending);
+    this.made.more = true;
+  }
+
   nextAt(ms: number | null): void {
     if (ms === null) return;
     const { nextAtMs } = this.made;
@@ -47,7 +55,8 @@ export class Planning {
   /** Where it fits now; nothing is booked. */
   fit(request: PendingClass['request'], size: number): Spot[] | null {
     const { fleet } = this.view;
-    if (size > 1) return fleet.placeGang(request, size);
+    // Members on one worker have consecutive ranks: what torchrun assumes of its nodes.
+    if (size > 1) return fleet.placeGang(request, size)?.toSorted(byWorker) ?? null;
     const spot = fleet.place(request);
     return spot && [spot];
   }
@@ -65,6 +74,8 @@ export class Planning {
       return { task: task.task, version: task.version, claim };
     });
     this.#placed(of, { job, round, tasks });
+    // Others of the class wait, and are told why.
+    if (of.queue.peek()) this.view.classes.open.add(of);
   }
 
   nominate(pending: PendingClass, members: PendingTask[], spots: Spot[]): Placement {
@@ -99,4 +110,9 @@ export class Planning {
     });
     return { job, round, tasks };
   }
+}
+
+function byWorker(a: Spot, b: Spot): number {
+  if (a.worker === b.worker) return 0;
+  return a.worker < b.worker ? -1 : 1;
 }

@@ -196,8 +196,8 @@ describe('the cheapest are interrupted', () => {
       requests: [team],
       workers: [gpus('w1', 1), gpus('w2', 2)],
       claims: [
-        heldGpus(pair, 'j1', 'w1', 0, { index: 0 }),
-        heldGpus(pair, 'j1', 'w2', 0, { index: 1 }),
+        heldGpus(pair, 'j1', 'w1', 0, { index: 0, ...since(1) }),
+        heldGpus(pair, 'j1', 'w2', 0, { index: 1, ...since(1) }),
         heldGpus(batch, 'j2', 'w2', 1, since(1)),
       ],
       pending: [waiting(team, 'j9', 0), waiting(team, 'j9', 1)],

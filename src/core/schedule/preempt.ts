@@ -87,6 +87,8 @@ class Site {
       }
       if (conflicts(view, claim, request)) this.#unbearable.add(claim.owner);
       if (booked?.claim.state !== 'HELD' || !mayInterrupt(request, booked.of.request)) continue;
+      // Placed just now: it may yet be refused.
+      if (booked.sinceMs >= nowMs) continue;
       const unit = unitOf(view, booked, nowMs);
       units.set(unit.key, unit);
     }

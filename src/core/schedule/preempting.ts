@@ -32,6 +32,7 @@ export function tryPreemption(
   const found = choosePreemption(view, request, members.length, nowMs);
   if (!found) {
     shape.noVictimsAtMs = nowMs;
+    view.ageing.tryAt(pending, nowMs + SEARCH_AGAIN_MS);
     return false;
   }
   const victims = [];

@@ -145,14 +145,30 @@ export class PendingQueue {
     return true;
   }
 
-  /** Jobs with an entry in the order, first to last, those set aside too. */
-  jobs(): { job: JobId; entries: number; aside: boolean }[] {
-    const lines = [...this.#lines.values()].map(({ job, entries, aside }) => ({
-      job,
-      entries: entries.items().filter(({ removed }) => !removed).length,
-      aside,
-    }));
-    return lines.filter(({ entries }) => entries > 0).toSorted((a, b) => (a.job < b.job ? -1 : 1));
+  /** Why a job of which tasks wait has none in the order; null: it has. */
+  outOfOrder(job: JobId): 'aside' | 'later' | 'incomplete' | null {
+    const line = this.#lines.get(job);
+    if (line?.aside) return 'aside';
+    if (line && firstOf(line)) return null;
+    return this.wakesAt(job) === null ? 'incomplete' : 'later';
+  }
+
+  /** When the first of its tasks that wait for a time may be tried. */
+  wakesAt(job: JobId): number | null {
+    let first: number | null = null;
+    for (const task of this.#later.values()) {
+      if (task.job !== job) continue;
+      first = first === null ? task.notBeforeMs : Math.min(first, task.notBeforeMs);
+    }
+    return first;
+  }
+
+  /** Tasks in the order, by job. */
+  *jobs(): Iterable<{ job: JobId; tasks: number }> {
+    for (const { job, entries } of this.#lines.values()) {
+      const there = entries.items().filter(({ removed }) => !removed);
+      if (there.length > 0) yield { job, tasks: there.length * this.#gangSize };
+    }
   }
 
   #wake(task: PendingTask): void {

@@ -41,7 +41,7 @@ export function holdOf(request: PlacementRequest, price: Price | null): Hold {
  * `micros` is the least that each sets aside.
  */
 export function bindingLimit(
-  { owner, request }: PendingClass,
+  { owner, request }: Pick<PendingClass, 'owner' | 'request'>,
   count: number,
   micros: number,
 ): Binding | null {

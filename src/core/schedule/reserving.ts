@@ -19,6 +19,8 @@ const LOOKS = 1000;
 const LEAST_PATIENCE_MS = 600_000;
 /** What no place was found to keep for is not looked at again before this. */
 const SEEK_AGAIN_MS = 10_000;
+/** So many cores are not often free at once. */
+const LARGE_CPU_MILLIS = 16_000;
 /** From its assignment to its start, when its time limit begins to run, a task takes a while. */
 const START_MS = 60_000;
 
@@ -56,7 +58,7 @@ export class Reserving {
   }
 
   layUpTo(band: number): void {
-    const { reservations, classes } = this.#planning.view;
+    const { reservations } = this.#planning.view;
     for (const reservation of [...reservations.values()]) {
       if (reservation.of.request.band > band) continue;
       if (!reservation.broken) {
@@ -64,8 +66,7 @@ export class Reserving {
         continue;
       }
       this.#drop(reservation);
-      classes.open.add(reservation.of);
-      this.#planning.made.more = true;
+      this.#planning.tryAgain(reservation.of);
     }
   }
 
@@ -88,18 +89,26 @@ export class Reserving {
   /** The class could not be placed: perhaps a place is kept for it. */
   consider(pending: PendingClass, members: PendingTask[], tier: Tier): void {
     const { view, nowMs, policy } = this.#planning;
+    if (tier === 'demoted') return;
     const { sinceMs } = members[0] as PendingTask;
     const aged = tier === 'aged';
-    if (!aged && tier === 'share') view.ageing.watch(pending, sinceMs + policy.ageingMs);
-    if (tier === 'demoted') return;
+    if (!aged) view.ageing.watch(pending, sinceMs + policy.ageingMs);
+    if (!aged && !isLarge(pending.request)) return;
     const current = view.reservations.at(pending.request.band);
-    if (current?.of === pending) {
-      if (nowMs >= current.untilMs || (aged && !current.aged)) {
-        this.#reserve(pending, members.length, aged, current);
-      }
-    } else if (!current || (aged && !current.aged)) {
-      this.#reserve(pending, members.length, aged, current);
-    } else if (aged) view.ageing.line(pending, sinceMs);
+    const kept = current?.of === pending;
+    if (current && (current.aged || !aged) && !(kept && nowMs >= current.untilMs)) {
+      if (!kept) view.ageing.line(pending, sinceMs);
+      return;
+    }
+    const first = kept ? null : view.ageing.first(pending.request.band);
+    if (first && first.pending !== pending && first.atMs < sinceMs) {
+      view.ageing.line(pending, sinceMs);
+      this.#next(pending.request.band);
+      return;
+    }
+    view.ageing.leave(pending);
+    this.#reserve(pending, members.length, aged, current);
+    if (current && !kept && !view.reservations.has(current)) view.ageing.line(current.of, sinceMs);
   }
 
   /** It needs what was kept for it no more. */
@@ -166,9 +175,21 @@ export class Reserving {
   #drop(reservation: Reservation): void {
     const { view, made } = this.#planning;
     for (const worker of view.reservations.drop(reservation)) view.freed.add(worker);
-    const next = view.ageing.next(reservation.of.request.band);
-    if (next) view.classes.open.add(next);
+    this.#next(reservation.of.request.band);
     // What was freed is looked at when a plan begins.
     made.more = true;
   }
+
+  /** Who has waited longest for a place to be kept has its turn, in this plan or the next. */
+  #next(band: number): void {
+    const first = this.#planning.view.ageing.first(band);
+    if (first) this.#planning.tryAgain(first.pending);
+  }
+}
+
+/** What the end of one task seldom makes room for; all else finds its place in its turn. */
+function isLarge({ gangSize, resources, placement }: PlacementRequest): boolean {
+  const { device, cpuMillis } = resources;
+  if (gangSize > 1 || placement.exclusive) return true;
+  return device ? device.count > 1 : cpuMillis >= LARGE_CPU_MILLIS;
 }

@@ -81,7 +81,11 @@ export class DeliveryChecker {
       // A machine that is gone brings nothing any more.
       if (!worker || worker.ended_at_ms !== null || this.#wiped.has(worker.machine)) continue;
       const [stored, said] = [this.#disk.stored(row.uid), row.stdout_bytes ?? 0];
-      must(stored >= said, 'L5', () => `the log of ${job} ended, ${row.uid} has ${stored} of ${said}`);
+      must(
+        stored >= said,
+        'L5',
+        () => `the log of ${job} ended, ${row.uid} has ${stored} of ${said}`,
+      );
     }
   }
 }

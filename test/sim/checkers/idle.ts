@@ -81,7 +81,10 @@ export class IdleChecker {
     for (const [id, sinceMs] of this.#fitsSince) {
       const other = this.#options.mirror.jobs.get(id);
       if (!other || id >= job.id || other.tenant !== job.tenant) continue;
-      if (other.owner !== job.owner || this.#specOf(other).priority !== this.#specOf(job).priority) {
+      if (
+        other.owner !== job.owner ||
+        this.#specOf(other).priority !== this.#specOf(job).priority
+      ) {
         continue;
       }
       const passed = this.#options.nowMs() - sinceMs > PASSED_MS;

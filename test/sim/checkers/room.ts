@@ -29,7 +29,14 @@ export class Rooms {
       const open = worker.state === 'ONLINE' && worker.draining === 0;
       if (site && open && worker.ended_at_ms === null) this.#rooms.set(worker.id, emptyRoom(site));
     }
-    for (const { owner, worker, devices, share, ports, cpu_millis: cpu } of mirror.claims.values()) {
+    for (const {
+      owner,
+      worker,
+      devices,
+      share,
+      ports,
+      cpu_millis: cpu,
+    } of mirror.claims.values()) {
       const room = this.#rooms.get(worker);
       const job = mirror.jobs.get(owner.slice(0, owner.indexOf('.')));
       if (!room || !job) continue;
