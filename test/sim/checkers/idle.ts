@@ -20,10 +20,12 @@ const PASSED_MS = 2000;
 
 interface Waiting {
   job: JobRow;
-  spec: JobSpec;
   band: number;
   fits: boolean;
 }
+
+/** What has waited too long comes before every band. */
+const AGED = -1;
 
 export interface IdleOptions {
   mirror: Mirror;
@@ -94,22 +96,19 @@ export class IdleChecker {
     const { mirror, pools, nowMs } = this.#options;
     const rooms = new Rooms(mirror, pools);
     const waiting: Waiting[] = [];
-    let firstStuck: number = PRIORITIES.length;
     for (const id of this.#live) {
       const job = mirror.jobs.get(id) as JobRow;
       const spec = this.#specOf(job);
       if (!this.#isReady(job, spec)) continue;
-      const band = PRIORITIES.indexOf(spec.priority);
-      const fits = rooms.fits(spec, job.tenant);
-      waiting.push({ job, spec, band, fits });
-      if (!fits) firstStuck = this.#isAged(job) ? -1 : Math.min(firstStuck, band);
+      const band = this.#isAged(job) ? AGED : PRIORITIES.indexOf(spec.priority);
+      waiting.push({ job, band, fits: rooms.fits(spec, job.tenant) });
     }
     const fitsSince = new Map<string, number>();
-    for (const { job, band, fits } of waiting) {
-      // Room may be kept for what does not fit yet and comes before it.
-      if (fits && band < firstStuck) {
-        fitsSince.set(job.id, this.#fitsSince.get(job.id) ?? nowMs());
-      }
+    for (const one of waiting) {
+      // Room may be kept for others that come first, and for others like it.
+      const first = waiting.every((other) => other === one || other.band > one.band);
+      if (!one.fits || !first) continue;
+      fitsSince.set(one.job.id, this.#fitsSince.get(one.job.id) ?? nowMs());
     }
     this.#fitsSince = fitsSince;
   }
