@@ -57,7 +57,7 @@ bench-jobs: setup $(BENCH_INSTALLED) ## Measure jobs beside BullMQ, graphile-wor
 	node bench/jobs/main.ts $(ARGS)
 
 bench-placement: setup ## How full a fleet gets: TRACES=DIR [SEEDS=10], beside best fit and FGD
-	@[ -n "$(TRACES)" ] || { echo "TRACES=DIR names a folder with node_list*.csv and pod_list_*.csv"; exit 2; }
+	@[ -n "$(TRACES)" ] || { node bench/placement/main.ts; exit 2; }
 	node bench/placement/main.ts --traces "$(TRACES)" $(BENCH_SEEDS) $(ARGS)
 
 system-packages: ## Install what tests need from Debian or Ubuntu (as root; else says what)
@@ -74,7 +74,8 @@ help: ## This list
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } \
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: up setup test check fmt gen sim soak bench-jobs bench-placement system-packages lock clean help
+.PHONY: up setup test check fmt gen sim soak bench-jobs bench-placement system-packages lock
+.PHONY: clean help
 
 .node/bin/node:
 	@tools/get-node.sh node-$(PLATFORM)@$(NODE_VERSION)
