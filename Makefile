@@ -61,7 +61,7 @@ bench-jobs: setup $(BENCH_INSTALLED) ## Measure jobs beside BullMQ, graphile-wor
 	node bench/jobs/main.ts $(ARGS)
 
 bench-placement: setup ## How full a fleet gets: TRACES=DIR [SEEDS=10], beside best fit and FGD
-	@[ -n "$(TRACES)" ] || { echo "TRACES=DIR names a folder with node_list*.csv and pod_list_*.csv"; exit 2; }
+	@[ -n "$(TRACES)" ] || { node bench/placement/main.ts; exit 2; }
 	node bench/placement/main.ts --traces "$(TRACES)" $(BENCH_SEEDS) $(ARGS)
 
 bench-scheduler: setup ## Measure the planner; TRACES=DIR takes the openb traces

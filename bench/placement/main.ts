@@ -1,4 +1,4 @@
-/** `make bench-placement TRACES=DIR`: how full each policy gets a fleet, by the published protocol. */
+/** `make bench-placement TRACES=DIR`: how full each policy gets a fleet, by published rules. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -13,10 +13,10 @@ type PolicyOf = (nodes: readonly TraceNode[], tasks: readonly TraceTask[]) => Po
 const POLICIES: Record<string, PolicyOf> = { drover, 'best-fit': bestFit, fgd };
 const FIRST_SEED = 42;
 const RESULTS = new URL('../results/placement.json', import.meta.url).pathname;
-const USAGE = `node bench/placement/main.ts --traces DIR [--seeds 10] [--fgd-seeds N] [--only LIST,LIST]
-  [--policies ${Object.keys(POLICIES).join(',')}] [--out FILE]
-DIR holds node_list*.csv and pod_list_*.csv. Seeds count from ${FIRST_SEED}. Only a run of every list and
-policy writes bench/results/placement.json; --out writes any.
+const USAGE = `node bench/placement/main.ts --traces DIR [--seeds 10] [--fgd-seeds N]
+  [--only LIST,LIST] [--policies ${Object.keys(POLICIES).join(',')}] [--out FILE]
+DIR holds node_list*.csv and pod_list_*.csv. Seeds count from ${FIRST_SEED}. Only a run of every
+list and policy writes bench/results/placement.json; --out writes any.
 `;
 
 interface Row {

@@ -1,4 +1,4 @@
-/** A plain fleet for the policies that Drover is measured beside: each node scored by a function. */
+/** A plain fleet for the policies that Drover is measured beside: a function scores each node. */
 import type { Policy } from './experiment.ts';
 import type { TraceNode, TraceTask } from './traces.ts';
 
