@@ -43,6 +43,8 @@ export class Cluster {
   readonly talkative: boolean;
   /** Called once, when a task that runs long is assigned on disk and its machine does not know. */
   onAssigned: ((machine: Machine) => void) | null = null;
+  /** Called once, when a task waits for a time before it is tried again. */
+  onBackOff: (() => void) | null = null;
   /** Machines whose agent dies just before its next such effect. */
   readonly doomed = new Map<Machine, Effect>();
   readonly #agents = new Map<Machine, Process>();
@@ -72,7 +74,7 @@ export class Cluster {
       points: new CrashPoints(world, CONTROLLER_POINTS, CRASH_POINT_CHANCE),
       checker: () => this.checker,
       coverage: () => this.coverage,
-      onCommit: (commit) => this.#assigned(commit),
+      onCommit: (commit) => this.#committed(commit),
     });
     this.#agentPoints = new CrashPoints(world, AGENT_POINTS, CRASH_POINT_CHANCE / 2);
     for (const site of SITES) this.machines.push(this.#machine(site));
@@ -147,6 +149,7 @@ export class Cluster {
     this.network.faults = { drop: 0, duplicate: 0, slow: 0 };
     this.network.cut.clear();
     this.onAssigned = null;
+    this.onBackOff = null;
     this.doomed.clear();
     this.controller.calm();
     this.#agentPoints.disarm();
@@ -155,7 +158,11 @@ export class Cluster {
     for (const machine of this.machines) this.startAgent(machine);
   }
 
-  #assigned({ attempts }: Commit): void {
+  #committed({ attempts, tasks }: Commit): void {
+    if (tasks.some(({ row }) => row.state === 'PENDING' && row.not_before_ms > 0)) {
+      this.onBackOff?.();
+      this.onBackOff = null;
+    }
     if (!this.onAssigned) return;
     const { jobs, workers } = this.checker.mirror;
     const long = attempts.find(({ before, row }) => {

@@ -82,7 +82,7 @@ export const PLACEMENT_PLANTS: Plant[] = [
   {
     name: 'back-off-by-wall-clock',
     what: 'a retry waits until a time that a clock step has put far ahead',
-    shownBy: ['L1'],
+    shownBy: ['L1', 'L2'],
     patches: [
       {
         file: 'src/core/schedule/queue.ts',
@@ -106,7 +106,7 @@ export const PLACEMENT_PLANTS: Plant[] = [
   {
     name: 'stale-placement-forgotten',
     what: 'the planner never hears that its placement was refused',
-    shownBy: ['L1'],
+    shownBy: ['L1', 'L2'],
     patches: [
       {
         file: 'src/control/schedule.ts',

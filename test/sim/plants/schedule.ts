@@ -118,9 +118,9 @@ export const SCHEDULE_PLANTS: Plant[] = [
     shownBy: ['I7'],
     patches: [
       {
-        file: 'src/core/placement/holdings.ts',
-        find: "return alone || (exclusive && this.claims.size > 0) ? 'exclusive' : null;",
-        replace: "return alone ? 'exclusive' : null;",
+        file: 'src/core/placement/shape.ts',
+        find: "if (state.taken || (placement.exclusive && !state.idle)) return 'exclusive';",
+        replace: "if (state.taken) return 'exclusive';",
       },
     ],
   },
