@@ -25,6 +25,8 @@ describe('a submission may wait', () => {
     const [first] = await it.submit({});
     const [second] = await it.submit({ after: [after(first!)] });
     expect(specOf(second!)?.after).toEqual([{ job: first, when: 'ok' }]);
+    const view = await it.clock.run(it.it.getJob(it.admin, second!));
+    expect(view).toMatchObject({ state: 'PENDING', reason: `waits for ${first} to end` });
   });
 
   test('for jobs of its own by name, in any order', async () => {

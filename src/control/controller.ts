@@ -102,7 +102,8 @@ export function createController(options: ControllerOptions): Controller {
     return started;
   };
   const { planner } = options;
-  const schedule = { ...core, reasons, planner, hint: hintSchedule, placed: metrics.placed };
+  const placed: typeof metrics.placed = (...counts) => metrics.placed(...counts);
+  const schedule = { ...core, reasons, planner, hint: hintSchedule, placed };
   const scheduleLoop = loop('schedule', settings.loops.scheduleMs, createScheduleStep(schedule));
   const lastContact = (worker: WorkerId): number => sessions.lastContactBootMs(worker);
   const lost = (worker: WorkerId): void => {
@@ -132,8 +133,8 @@ export function createController(options: ControllerOptions): Controller {
     ...fleet,
     ...jobs,
     ...logAccess,
-    ...createWhy({ state, clock, reasons, getJob: jobs.getJob }),
-    ...createPlan({ state, committer, clock, pools: settings.pools }),
+    ...createWhy({ state, planner, clock, reasons, getJob: jobs.getJob }),
+    ...createPlan({ state, planner, committer, clock, pools: settings.pools }),
     ...createBudgets({ ...core, history }),
     ...createTunnelCalls({ state, jobs, tunnels, sessions }),
     join: (token, request) => agents.join(token, request),

@@ -87,7 +87,7 @@ export function createJobs(options: JobsOptions): Jobs {
     return key !== null && state.idempotency.has(idempotencyKey(tenant, key));
   }
 
-  /** A known key decides alone: what was accepted once is answered the same, whatever has changed. */
+  /** A known key decides alone: what was accepted once is answered the same for ever. */
   async function resolve(who: Principal, request: SubmitRequest): Promise<Resolved> {
     const { specs, idempotencyKey: key } = request;
     if (isKnown(who, key)) return { specs, links: [] };

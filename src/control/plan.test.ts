@@ -4,6 +4,8 @@ import { TestController } from '../../test/support/testController.ts';
 import { freePool, type PoolPolicy } from '../core/placement/admission.ts';
 import type { PlanView } from '../protocol/budgets.ts';
 import { jobSpec, type SubmittedSpec } from '../protocol/jobSpec.ts';
+import { seededRandom } from '../lib/random.ts';
+import { createPlanner } from './planner.ts';
 import type { Committer } from './committer.ts';
 import { createPlan } from './plan.ts';
 
@@ -21,7 +23,7 @@ test('now where there is room, later where there is none, never where no pool co
   expect(early.options).toMatchObject([{ pool: 'default', startsAtMs: null, worker: null }]);
   const agent = await it.joinAgent();
   expect((await plan({})).options).toMatchObject([
-    { pool: 'default', startsAtMs: it.clock.now(), worker: agent.joined.worker },
+    { pool: 'default', startsAtMs: it.clock.now(), worker: agent.request.name },
   ]);
   const large = await plan({ resources: { cpuMillis: 9000 } });
   expect(large.options).toMatchObject([
@@ -45,7 +47,8 @@ test('prices by pool: of all tasks, for as long as they may run; terms are kept'
   };
   const pools = [rented, freePool('lab')];
   const committer = { durable: async () => undefined } as Committer;
-  const priced = createPlan({ state, committer, clock: it.clock, pools });
+  const planner = createPlanner(seededRandom(1));
+  const priced = createPlan({ state, planner, committer, clock: it.clock, pools });
   const spec = jobSpec.parse({
     command: ['x'],
     resources: { cpuMillis: 1000, device: { count: 2 } },

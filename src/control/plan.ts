@@ -1,7 +1,7 @@
 /** Where a job would go, when and for how much, from what is free now; nothing is written. */
+import type { PoolPreview } from '../core/explain/preview.ts';
 import { freePool, neverFits, type PoolPolicy } from '../core/placement/admission.ts';
 import { allows } from '../core/placement/constraints.ts';
-import type { PlacementRequest } from '../core/placement/request.ts';
 import { costOf, priceOf } from '../core/money.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { JobSpec } from '../model/job.ts';
@@ -11,10 +11,11 @@ import type { Coordinator } from '../protocol/coordinator.ts';
 import { requestOf } from '../state/requests.ts';
 import type { State } from '../state/state.ts';
 import type { Committer } from './committer.ts';
-import { rejection } from './whyWorkers.ts';
+import type { Planner } from './planner.ts';
 
 export interface PlanOptions {
   state: State;
+  planner: Planner;
   committer: Committer;
   clock: Clock;
   pools: readonly PoolPolicy[];
@@ -23,7 +24,7 @@ export interface PlanOptions {
 type Option = PlanView['options'][number];
 
 export function createPlan(options: PlanOptions): Pick<Coordinator, 'plan'> {
-  const { state, committer, pools } = options;
+  const { state, planner, committer, clock, pools } = options;
   return {
     async plan(who, spec) {
       const request = requestOf({ tenant: who.tenant, owner: who.user, spec });
@@ -35,7 +36,14 @@ export function createPlan(options: PlanOptions): Pick<Coordinator, 'plan'> {
           allows(terms, request) &&
           neverFits({ ...spec, pool: name }, pools, state.pools) === null,
       );
-      const found = usable.map((pool) => optionIn(options, pool, request, spec));
+      const previews = await planner.preview(request, clock.now());
+      const found = usable.map((pool) =>
+        optionIn(
+          pool,
+          spec,
+          previews.find((one) => one.pool === pool.name),
+        ),
+      );
       await committer.durable();
       if (never !== null) return { options: [], never };
       if (found.length === 0) return { options: [], never: 'no pool takes such work' };
@@ -44,25 +52,17 @@ export function createPlan(options: PlanOptions): Pick<Coordinator, 'plan'> {
   };
 }
 
-function optionIn(
-  { state, clock }: PlanOptions,
-  pool: PoolPolicy,
-  request: PlacementRequest,
-  spec: JobSpec,
-): Option {
+/** Of a pool that has workers the planner says when; the price is that of the whole job. */
+function optionIn(pool: PoolPolicy, spec: JobSpec, preview: PoolPreview | undefined): Option {
   const { tasks, atOnce } = taskCounts(spec);
   const each = hourMicros(spec.resources, pool);
   const costMicros = spec.timeLimitMs > 0 ? tasks * costOf(each, spec.timeLimitMs) : null;
   const price = { pool: pool.name, pricePerHourMicros: atOnce * each, costMicros };
-  const later = (reason: string): Option => ({ ...price, startsAtMs: null, worker: null, reason });
-  const workers = [...state.workers.values()].filter(({ worker }) => worker.pool === pool.name);
-  if (workers.length === 0) return later('no worker of it has joined yet');
-  // Whether all members fit at once is the planner's to find out.
-  if (spec.shape.kind === 'gang') return later(`when all ${spec.shape.size} members fit together`);
-  const free = workers.find((live) => rejection(state, live, request) === null);
-  if (!free) return later('when one of its workers has room');
-  const { id } = free.worker;
-  return { ...price, startsAtMs: clock.now(), worker: id, reason: 'there is room now' };
+  if (!preview) {
+    return { ...price, startsAtMs: null, worker: null, reason: 'no worker of it has joined yet' };
+  }
+  const { startsAtMs, worker, reason } = preview;
+  return { ...price, startsAtMs, worker, reason };
 }
 
 function taskCounts({ shape }: JobSpec): { tasks: number; atOnce: number } {

@@ -28,6 +28,7 @@ beforeEach(() => {
   meanwhile = () => undefined;
   const real = createPlanner(seededRandom(1));
   const planner: Planner = {
+    ...real,
     async plan(deltas, nowMs) {
       // As between threads: the planner has a copy.
       const plan = await real.plan(structuredClone(deltas), nowMs);

@@ -29,6 +29,7 @@ export function liveJobView(live: LiveJob, waitReason: string | undefined): JobV
 function liveReason(live: LiveJob, waitReason: string | undefined): string {
   if (live.job.cancelRequestedAtMs !== null) return 'stopping: cancel was asked for';
   if (live.counts.PENDING === 0) return '';
+  if (live.waitsFor) return `waits for ${[...live.waitsFor].join(', ')} to end`;
   const retrying = live.tasks.find((task) => task.state === 'PENDING' && task.reason)?.reason;
   return [retrying, waitReason].filter(Boolean).join('; ') || 'waiting to be placed';
 }

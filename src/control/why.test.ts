@@ -44,7 +44,7 @@ test('who is ahead, and by which rule; other tenants are neither shown nor count
   const explained = await why(last);
   expect(explained).toMatchObject({ position: 3, ahead: 2 });
   expect(explained.aheadSample).toEqual([
-    { job: production, name: '', rule: 'production goes before batch' },
+    { job: production, name: '', rule: 'it is of a higher band' },
     { job: batch, name: 'older', rule: 'it is older' },
   ]);
   await expect(why(last, stranger)).rejects.toMatchObject({ code: 'NOT_FOUND' });

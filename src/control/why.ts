@@ -1,20 +1,22 @@
 /** Why a job waits: what holds it, in the order the planner would meet it, and who goes first. */
 import type { Explanation } from '../core/explain.ts';
+import type { AheadRule, QueuePosition } from '../core/explain/position.ts';
 import { jobState } from '../core/lifecycle/job.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { JobId } from '../model/ids.ts';
-import type { Job } from '../model/job.ts';
 import type { Principal } from '../model/token.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
 import type { JobView } from '../protocol/jobs.ts';
 import { AHEAD_SAMPLE, type WhyView } from '../protocol/why.ts';
 import type { LiveJob } from '../state/live.ts';
+import { requestOf } from '../state/requests.ts';
 import type { State } from '../state/state.ts';
-import { inOrder } from './jobLists.ts';
+import type { Planner, PlannerWhy } from './planner.ts';
 import { asPlanned } from './whyWorkers.ts';
 
 export interface WhyOptions {
   state: State;
+  planner: Planner;
   clock: Clock;
   /** Why the head of each class waits, from the last plan. */
   reasons: ReadonlyMap<string, Explanation>;
@@ -25,16 +27,25 @@ export interface WhyOptions {
 export type Hold = Pick<WhyView, 'code' | 'sentence' | 'suggestions'> &
   Partial<Pick<WhyView, 'workers' | 'quota' | 'predictedStartAtMs'>>;
 
-const RULE = 'bands, then the smaller share of the fleet, then age';
+const AHEAD_RULES: Record<AheadRule, string> = {
+  band: 'it is of a higher band',
+  aged: 'it has waited longer',
+  share: 'its owner has the smaller share',
+  age: 'it is older',
+};
 
 export function createWhy(options: WhyOptions): Pick<Coordinator, 'why'> {
-  const { state, clock, getJob } = options;
+  const { state, planner, clock, getJob } = options;
   return {
     async why(who, id) {
       const live = state.jobs.get(id as JobId);
       const own = live?.job.tenant === who.tenant && live.job.endedAtMs === null;
+      const waits = own && live.counts.PENDING > 0 && !live.waitsFor;
+      const planned = waits
+        ? await planner.explain(live.job.id, requestOf(live.job), clock.now())
+        : null;
       // Before the wait for the commit: what was computed belongs to one moment.
-      const alive = own ? explainLive(options, live, clock.now()) : null;
+      const alive = own ? explainLive(options, live, planned, clock.now()) : null;
       const job = await getJob(who, id);
       return alive ?? explainEnded(job, clock.now());
     },
@@ -55,18 +66,23 @@ function explainEnded(job: JobView, nowMs: number): WhyView {
   };
 }
 
-function explainLive(options: WhyOptions, live: LiveJob, nowMs: number): WhyView {
-  const { state, reasons } = options;
+function explainLive(
+  { state, reasons }: WhyOptions,
+  live: LiveJob,
+  planned: PlannerWhy | null,
+  nowMs: number,
+): WhyView {
   const hold =
     notWaiting(live) ??
     waitsForJobs(state, live) ??
     backsOff(live, nowMs) ??
     atArrayLimit(live) ??
-    asPlanned(state, live, reasons.get(live.classKey), nowMs);
+    asPlanned(state, live, planned?.why ?? reasons.get(live.classKey), nowMs);
   const { PENDING, ASSIGNED, RUNNING } = live.counts;
   return {
     ...NOWHERE,
-    ...(PENDING > 0 && !live.waitsFor ? placeInQueue(state, live) : {}),
+    ...(planned?.position && placeInQueue(state, planned.position)),
+    predictedStartAtMs: planned?.predictedStartAtMs ?? null,
     ...hold,
     job: live.job.id,
     state: jobState(live.counts),
@@ -146,33 +162,21 @@ function atArrayLimit({ job, counts }: LiveJob): Hold | null {
   };
 }
 
-/** Among the tenant's own jobs: another tenant's are neither shown nor counted. */
+/** Among the tenant's own work: another tenant's is neither shown nor counted. */
 function placeInQueue(
   state: State,
-  live: LiveJob,
+  { ahead, ownAhead, aheadSample, rule }: QueuePosition,
 ): Pick<WhyView, 'position' | 'ahead' | 'aheadSample' | 'rule'> {
-  const first: LiveJob[] = [];
-  for (const other of state.jobs.values()) {
-    if (other.job.tenant !== live.job.tenant || other.counts.PENDING === 0 || other.waitsFor)
-      continue;
-    if (other !== live && inOrder(other, live) < 0) first.push(other);
-  }
-  const sample = first.toSorted(inOrder).slice(0, AHEAD_SAMPLE);
+  const sample = aheadSample.slice(0, AHEAD_SAMPLE).map(({ job, rule: by }) => ({
+    job,
+    name: state.jobs.get(job)?.job.spec.name ?? '',
+    rule: AHEAD_RULES[by],
+  }));
+  const others = ahead > ownAhead ? '; work of other tenants goes first, too' : '';
   return {
-    position: first.length + 1,
-    ahead: first.length,
-    aheadSample: sample.map(({ job }) => ({
-      job: job.id,
-      name: job.spec.name,
-      rule: ruleOf(job, live.job),
-    })),
-    rule: RULE,
+    position: ownAhead + 1,
+    ahead: ownAhead,
+    aheadSample: sample,
+    rule: rule + others,
   };
-}
-
-/** Between users their shares count, which change while it waits: age is a first guess there. */
-function ruleOf(first: Job, then: Job): string {
-  const [higher, lower] = [first.spec.priority, then.spec.priority];
-  if (higher !== lower) return `${higher} goes before ${lower}`;
-  return first.owner === then.owner ? 'it is older' : `it is older, and ${first.owner}'s`;
 }

@@ -20,9 +20,7 @@ export function asPlanned(
 ): Hold {
   if (!why) return notPlannedYet(state);
   const request = requestOf(live.job);
-  // In a large fleet the planner does not look at every worker for everybody; somebody asks now.
-  const unlooked = why.workers.length === 0 && why.code === 'NO_ROOM';
-  const workers = unlooked ? rejections(state, request) : why.workers;
+  const { workers } = why;
   const advice = why.suggestions.length > 0 ? why.suggestions : suggestions(workers, request);
   return {
     code: why.code,
@@ -33,7 +31,6 @@ export function asPlanned(
       text: describe(reason, request),
     })),
     quota: why.quota && quotaView(state, why.quota, nowMs),
-    predictedStartAtMs: why.reservation?.atMs ?? null,
     suggestions: advice,
   };
 }
@@ -47,27 +44,6 @@ function notPlannedYet({ workers }: State): Hold {
     sentence: 'no worker has joined yet',
     suggestions: ['join one: drover tokens create --kind join, drover agent --join URL TOKEN'],
   };
-}
-
-function rejections(state: State, request: PlacementRequest): Counted {
-  const counts = new Map<Rejection, number>();
-  for (const worker of state.workers.values()) {
-    const reason = rejection(state, worker, request);
-    if (reason) counts.set(reason, (counts.get(reason) ?? 0) + 1);
-  }
-  return [...counts].map(([reason, count]) => ({ reason, count }));
-}
-
-/** What keeps a worker from taking one such task now; null: nothing. */
-export function rejection(
-  state: State,
-  { worker, capacity }: LiveWorker,
-  request: PlacementRequest,
-): Rejection | null {
-  const reason = unsuitable(plannerWorker(worker, state.poolPolicies.get(worker.pool)), request);
-  if (reason) return reason;
-  const fit = capacity.fit(request.resources);
-  return fit.fits ? null : fit.short;
 }
 
 function describe(reason: Rejection, request: PlacementRequest): string {

@@ -2,6 +2,8 @@
 
 export const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
+/** The calendar repeats every 400 years. */
+const DAYS_PER_ERA = 146_097;
 
 interface Claimed {
   devices: readonly number[];
@@ -45,6 +47,14 @@ export function dayOf(ms: number): number {
 
 /** Months since the year 0, in UTC. */
 export function monthOf(ms: number): number {
-  const date = new Date(ms);
-  return date.getUTCFullYear() * 12 + date.getUTCMonth();
+  // Counted from 1 March of the year 0, so that the leap day comes last in its year.
+  const days = dayOf(ms) + 719_468;
+  const era = Math.floor(days / DAYS_PER_ERA);
+  const dayOfEra = days - era * DAYS_PER_ERA;
+  const leapDays =
+    Math.floor(dayOfEra / 1460) - Math.floor(dayOfEra / 36_524) + Math.floor(dayOfEra / 146_096);
+  const yearOfEra = Math.floor((dayOfEra - leapDays) / 365);
+  const firstDay = 365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100);
+  const monthsSinceMarch = Math.floor((5 * (dayOfEra - firstDay) + 2) / 153);
+  return (era * 400 + yearOfEra) * 12 + 2 + monthsSinceMarch;
 }

@@ -10,7 +10,7 @@ export interface Use {
 }
 
 /** The same use as it weighs at a later time. */
-export function decayed(usage: Usage, nowMs: number, halfLifeMs: number): Usage {
+function decayed(usage: Usage, nowMs: number, halfLifeMs: number): Usage {
   const factor = 2 ** (-Math.max(0, nowMs - usage.asOfMs) / halfLifeMs);
   return {
     cpuMillis: usage.cpuMillis * factor,
@@ -37,6 +37,6 @@ export function addUse(
 }
 
 /** Usage divided by this is the average held over the time that counts. */
-export function windowMs(halfLifeMs: number): number {
+function windowMs(halfLifeMs: number): number {
   return halfLifeMs / Math.LN2;
 }

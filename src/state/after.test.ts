@@ -1,7 +1,7 @@
 /** Jobs that wait for others: when they go on, and when they never can. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { submission, TestState } from '../../test/support/testState.ts';
-import type { AttemptUid, JobId, WorkerId } from '../model/ids.ts';
+import type { AttemptUid, WorkerId } from '../model/ids.ts';
 import type { After } from '../model/job.ts';
 import type { LiveJob } from './live.ts';
 
@@ -80,6 +80,6 @@ describe('a job after another', () => {
   });
 
   test('that has gone already waits for nobody', () => {
-    expect(isReady(it.submit({ after: [{ job: 'j-gone' as JobId, when: 'ok' }] }))).toBe(true);
+    expect(isReady(it.submit({ after: [{ job: 'j-gone', when: 'ok' }] }))).toBe(true);
   });
 });

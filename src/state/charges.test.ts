@@ -105,6 +105,36 @@ describe('a hard budget', () => {
     expect(it.apply(it.placement(second, worker))).toEqual({ kind: 'done' });
   });
 
+  test('that others have passed does not hold who asks for none of it', () => {
+    const { uid } = run(2);
+    budget({ deviceMillis: 1000 });
+    const plain = it.submit({ resources: { device: null } });
+    expect(it.apply(it.placement(plain, worker))).toEqual({ kind: 'done' });
+    const one = it.submit({ resources: { device: {} } });
+    it.exit(uid, 0);
+    expect(it.apply(it.placement(one, worker))).toEqual({ kind: 'done' });
+  });
+
+  test('holds who was nominated for a cheaper place', () => {
+    const dear = it.join('m2', { pool: 'other' });
+    it.state.poolPolicies.set('other', { ...POOL, name: 'other', deviceHourMicros: 9 * DOLLAR });
+    budget({ microsPerDay: 5 * DOLLAR });
+    const live = it.submit({ resources: { device: {} } });
+    const nominated = it.placement(live, worker).tasks.map((task) => ({
+      ...task,
+      claim: { ...task.claim, state: 'NOMINATED' as const },
+    }));
+    const plan = { job: live.job.id, round: 0, tasks: nominated, victims: [], reason: '' };
+    expect(it.apply({ kind: 'preempt', ...plan })).toEqual({ kind: 'done' });
+    expect(it.apply(it.placement(live, dear))).toMatchObject({ kind: 'stale' });
+    const cheap = nominated.map((task) => ({
+      ...task,
+      claim: { ...task.claim, state: 'HELD' as const },
+    }));
+    const result = it.apply({ kind: 'assign', job: live.job.id, round: 0, tasks: cheap });
+    expect(result).toEqual({ kind: 'done' });
+  });
+
   test('of money counts what runs as if it ran its hour', () => {
     budget({ user: 'ann', microsPerDay: 3 * DOLLAR });
     run();

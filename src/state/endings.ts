@@ -101,6 +101,9 @@ export function endAttempt(
   nowMs: number,
 ): void {
   attempt.state = moveAttempt('end', attempt.state);
+  // One that was told to stop before it had begun was stopped, whoever the agent blames.
+  const stopped = ending.cause === 'never-started' ? attempt.stopCause : null;
+  if (stopped) ending = { ...ending, cause: stopped, hostFault: false };
   attempt.cause = ending.cause;
   attempt.exitCode = ending.exitCode;
   attempt.signal = ending.signal;

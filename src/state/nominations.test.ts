@@ -57,6 +57,15 @@ test('the heir is assigned when the victim has gone, not before', () => {
   expect(it.state.workers.get(worker)?.capacity.cpuFree).toBe(3000);
 });
 
+test('a victim that had not begun yet is interrupted, not failed', () => {
+  const early = it.submit({ resources: { cpuMillis: 2000 } });
+  const [uid] = it.assign(early, worker) as [AttemptUid];
+  const high = it.submit({ resources: { cpuMillis: 7000 } });
+  expect(it.apply(preemption(high, [victim, uid]))).toEqual({ kind: 'done' });
+  it.end(uid, 'never-started');
+  expect(early.tasks[0]).toMatchObject({ state: 'PENDING', interruptions: 1, failures: 0 });
+});
+
 test('what a victim leaves is promised once', () => {
   const high = it.submit({ resources: { cpuMillis: 5000 } });
   const other = it.submit({ resources: { cpuMillis: 5000 } });

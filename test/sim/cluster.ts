@@ -2,6 +2,7 @@
  * The cluster under test: one controller, three machines with agents, and the network between them.
  */
 import type { PoolPolicy } from '../../src/core/placement/admission.ts';
+import { DEFAULT_POLICY } from '../../src/core/schedule/plan.ts';
 import { startAgent, type AgentTransport } from '../../src/agent/agent.ts';
 import { DroverError } from '../../src/lib/errors.ts';
 import type { Principal } from '../../src/model/token.ts';
@@ -22,6 +23,8 @@ import { behaviour, runMs } from './specs.ts';
 import type { Target } from './workload.ts';
 import type { Process, World } from './world.ts';
 
+/** Sooner than a busy seed is over. */
+const SOON_AGED_MS = 60_000;
 const LONG_RUN_MS = 10_000;
 const CRASH_POINT_CHANCE = 0.25;
 /** Effects an agent may die before, and how often it has them. */
@@ -40,6 +43,8 @@ export class Cluster {
   readonly talkative: boolean;
   /** Called once, when a task that runs long is assigned on disk and its machine does not know. */
   onAssigned: ((machine: Machine) => void) | null = null;
+  /** Called once, when a task waits for a time before it is tried again. */
+  onBackOff: (() => void) | null = null;
   /** Machines whose agent dies just before its next such effect. */
   readonly doomed = new Map<Machine, Effect>();
   readonly #agents = new Map<Machine, Process>();
@@ -49,7 +54,13 @@ export class Cluster {
     this.world = world;
     this.pools = drawPools(world);
     this.talkative = world.chance(0.4);
-    this.checker = new Checker(() => this.controller.disk, this.pools, this.logs);
+    const policy = { ...DEFAULT_POLICY, ...(world.chance(0.5) && { ageingMs: SOON_AGED_MS }) };
+    this.checker = new Checker({
+      ...{ pools: this.pools, logs: this.logs, ageingMs: policy.ageingMs },
+      disk: () => this.controller.disk,
+      nowMs: () => world.nowMs,
+      controllerMs: () => world.timeOn(this.controller.host),
+    });
     this.coverage = new Coverage(this.checker.mirror);
     // Swarm: each seed turns on a random subset of the faults, with random rates.
     const rate = (most: number): number => (world.chance(0.4) ? world.random.next() * most : 0);
@@ -58,12 +69,12 @@ export class Cluster {
       if (server === this.controller.process) this.controller.point('before an answer');
     });
     this.controller = new ControllerProcess({
-      ...{ world, file, pools: this.pools, logs: this.logs },
+      ...{ world, file, pools: this.pools, logs: this.logs, policy },
       faults: { commitUnknown: rate(0.02), commitFails: rate(0.01), slow: rate(0.2) },
       points: new CrashPoints(world, CONTROLLER_POINTS, CRASH_POINT_CHANCE),
       checker: () => this.checker,
       coverage: () => this.coverage,
-      onCommit: (commit) => this.#assigned(commit),
+      onCommit: (commit) => this.#committed(commit),
     });
     this.#agentPoints = new CrashPoints(world, AGENT_POINTS, CRASH_POINT_CHANCE / 2);
     for (const site of SITES) this.machines.push(this.#machine(site));
@@ -134,9 +145,11 @@ export class Cluster {
 
   /** From now on nothing goes wrong by itself. */
   calm(): void {
+    this.checker.peace();
     this.network.faults = { drop: 0, duplicate: 0, slow: 0 };
     this.network.cut.clear();
     this.onAssigned = null;
+    this.onBackOff = null;
     this.doomed.clear();
     this.controller.calm();
     this.#agentPoints.disarm();
@@ -145,7 +158,11 @@ export class Cluster {
     for (const machine of this.machines) this.startAgent(machine);
   }
 
-  #assigned({ attempts }: Commit): void {
+  #committed({ attempts, tasks }: Commit): void {
+    if (tasks.some(({ row }) => row.state === 'PENDING' && row.not_before_ms > 0)) {
+      this.onBackOff?.();
+      this.onBackOff = null;
+    }
     if (!this.onAssigned) return;
     const { jobs, workers } = this.checker.mirror;
     const long = attempts.find(({ before, row }) => {

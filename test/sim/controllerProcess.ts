@@ -1,6 +1,6 @@
 /** The controller as a process that can die at any await, on a real SQLite file that stays. */
 import type { PoolPolicy } from '../../src/core/placement/admission.ts';
-import { DEFAULT_POLICY, type SchedulePolicy } from '../../src/core/schedule/plan.ts';
+import type { SchedulePolicy } from '../../src/core/schedule/plan.ts';
 import { createController, type Controller } from '../../src/control/controller.ts';
 import { createPlanner, type Planner } from '../../src/control/planner.ts';
 import type { Clock } from '../../src/lib/clock.ts';
@@ -42,6 +42,7 @@ export interface ControllerProcessOptions {
   file: string;
   pools: readonly PoolPolicy[];
   logs: LogDisk;
+  policy: SchedulePolicy;
   faults: StoreFaults;
   points: CrashPoints<ControllerPoint>;
   checker: () => Checker;
@@ -55,8 +56,6 @@ export const TIMERS = {
   killMarginMs: 8000,
   longPollMs: 8000,
 };
-/** Within the hours that a seed's clock may leap, and sooner than a busy seed is over. */
-const POLICY: SchedulePolicy = { ...DEFAULT_POLICY, ageingMs: 60_000 };
 const LOOPS = { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000, chargesMs: 1000 };
 
 export class ControllerProcess {
@@ -101,7 +100,7 @@ export class ControllerProcess {
     this.controller = createController({
       ...{ snapshot, history, logs: this.#options.logs.open(world, process), storeKind: 'sqlite' },
       writer: { commit: (batch) => this.#commit(process, store, batch) },
-      planner: this.#slowPlanner(process, createPlanner(world.random, POLICY)),
+      planner: this.#slowPlanner(process, createPlanner(world.random, this.#options.policy)),
       clock: this.#mortalClock(clock),
       random: world.random,
       log: findingLog((what) => checker().broken(what)),
@@ -110,7 +109,7 @@ export class ControllerProcess {
         timers: TIMERS,
         loops: LOOPS,
         pools: this.#options.pools,
-        schedule: POLICY,
+        schedule: this.#options.policy,
       },
       onFatal: (error) => this.crash((error as Error).message),
     });
@@ -202,6 +201,7 @@ export class ControllerProcess {
     const world = this.#world;
     let planned: string[] = [];
     return {
+      ...planner,
       plan: async (deltas, nowMs) => {
         const gone = new Set<string>(deltas.claimsGone);
         const stale = planned.filter((uid) => gone.has(uid) && !coverage().knows(uid));

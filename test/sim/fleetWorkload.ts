@@ -12,7 +12,7 @@ const GIB = 2 ** 30;
 const TENANTS = 100;
 const USERS = 5;
 /** The day begins with a queue, as days do; the rest comes evenly. */
-const WAITING_AT_FIRST = 0.15;
+const WAITING_AT_FIRST = 0.4;
 /** Of the devices there are, over the whole day: there is a queue, and not all of it is done. */
 const LOAD = 1.3;
 const SIGMA = 1.2;

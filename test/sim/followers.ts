@@ -24,7 +24,7 @@ const EVENTS_PAGE = 3;
 /** Resolves when the log is said to be complete. A lost answer is asked for again from there. */
 export async function followLog({ world, checker, job, call }: FollowOptions): Promise<void> {
   const position: Position = { job, at: 0 };
-  for (let after = 0; ; ) {
+  for (let after = 0; ;) {
     try {
       const page = await call(`log ${job}`, async (c, who) => {
         const read = await c.readLogs(who, job, { after, waitMs: WAIT_MS });

@@ -128,6 +128,7 @@ function imagined(
   const room = new Capacity(worker.resources);
   for (const claim of state.claims.values()) {
     if (claim.worker !== worker.id) continue;
+    if (claim.state === 'NOMINATED' && world.chance(0.5)) continue;
     if (claim.state === 'HELD' && world.chance(victims ? 0.5 : 0.1)) victims?.add(claim.owner);
     else if (claim.state !== 'RELEASING' || !victims) room.take(claim);
   }

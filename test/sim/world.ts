@@ -5,6 +5,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import type { Clock, Timer } from '../../src/lib/clock.ts';
 import { seededRandom, type Random } from '../../src/lib/random.ts';
+import { Violation } from './checkers/violation.ts';
 
 interface Scheduled {
   atMs: number;
@@ -34,6 +35,9 @@ const BEGIN_MS = 1_800_000_000_000;
 const NEW_MONTH_MS = Date.UTC(2027, 1, 1);
 const NEW_MONTH_WITHIN_MS = 80_000;
 
+/** So many events at one moment: somebody keeps the processor busy and waits for nothing. */
+const MOST_AT_ONCE = 20_000;
+
 /** The trace is hashed in pieces of about this size. */
 const HASH_PIECE = 1 << 16;
 
@@ -48,6 +52,7 @@ export class World {
   #unhashed = '';
   #heap: Scheduled[] = [];
   #order = 0;
+  #atOnce = 0;
 
   constructor(seed: number, keepLines = 0) {
     this.random = seededRandom(seed);
@@ -129,9 +134,14 @@ export class World {
     else run();
   }
 
+  /** What the clock of a computer says. */
+  timeOn(host: Host): number {
+    return this.#beginMs + this.nowMs + host.wallOffsetMs;
+  }
+
   clockOf(process: Process): Clock {
     return {
-      now: () => this.#beginMs + this.nowMs + process.host.wallOffsetMs,
+      now: () => this.timeOn(process.host),
       bootMs: () => this.nowMs,
       setTimer: (delayMs, run) => this.after(delayMs, () => this.inside(process, run)),
       soon: (run) => void this.after(0, () => this.inside(process, run)),
@@ -171,6 +181,8 @@ export class World {
       if (!event || event.atMs > untilMs) return null;
       this.#pop();
       if (!event.run) continue;
+      this.#atOnce = event.atMs === this.nowMs ? this.#atOnce + 1 : 0;
+      if (this.#atOnce > MOST_AT_ONCE) throw new Violation('L1', 'time stands still');
       this.nowMs = event.atMs;
       this.events++;
       return event;

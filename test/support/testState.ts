@@ -226,8 +226,8 @@ export function liveParts(state: State) {
 function accountParts(state: State) {
   return [...state.accounts.all()]
     .filter(({ account, budget, held }) => account.version > 0 || budget || held.deviceMs > 0)
-    .map((live) => [`${live.account.tenant}/${live.account.user}`, live])
-    .toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1));
+    .map((live) => ({ key: `${live.account.tenant}/${live.account.user}`, live }))
+    .toSorted((a, b) => (a.key < b.key ? -1 : 1));
 }
 
 function workerPart({ worker, capacity, attempts }: { worker: object } & LiveWorkerParts) {

@@ -3,7 +3,7 @@ import { workerData } from 'node:worker_threads';
 import { createController, type ControllerSettings } from '../../control/controller.ts';
 import type { SchedulePolicy } from '../../core/schedule/plan.ts';
 import type { LogStore } from '../../control/logs.ts';
-import type { Planner } from '../../control/planner.ts';
+import { PLANNER_CALLS, type Planner } from '../../control/planner.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { createLog } from '../../lib/log.ts';
 import { systemRandom } from '../../lib/random.ts';
@@ -52,7 +52,7 @@ const logs = startThread<LogStore, LogThreadOptions>(
 const planner = startThread<Planner, SchedulePolicy>(
   'planner',
   options.controller.schedule,
-  ['plan'],
+  PLANNER_CALLS,
   died,
 );
 const stop: (() => Promise<unknown>)[] = [];

@@ -17,6 +17,8 @@ export interface QueuePosition {
   /** 1: it is next. Tasks, not jobs. */
   position: number;
   ahead: number;
+  /** Of those ahead, how many are its own tenant's: all that this tenant may be told. */
+  ownAhead: number;
   /** How many are ahead by which rule. */
   byRule: { rule: AheadRule; tasks: number }[];
   /** Of its own tenant only; others are counted, not named. */
@@ -153,6 +155,7 @@ class Counter {
   readonly #tenant: string;
   readonly #rules = new Map<AheadRule, number>();
   readonly #sample: { job: JobId; rule: AheadRule }[] = [];
+  #own = 0;
 
   constructor(tenant: string) {
     this.#tenant = tenant;
@@ -161,9 +164,9 @@ class Counter {
   add({ request }: PendingClass, job: JobId, rule: AheadRule, tasks: number): void {
     if (tasks <= 0) return;
     this.#rules.set(rule, (this.#rules.get(rule) ?? 0) + tasks);
-    if (request.tenant === this.#tenant && this.#sample.length < SAMPLE) {
-      this.#sample.push({ job, rule });
-    }
+    if (request.tenant !== this.#tenant) return;
+    this.#own += tasks;
+    if (this.#sample.length < SAMPLE) this.#sample.push({ job, rule });
   }
 
   addAll(pending: PendingClass, rule: AheadRule, before?: Standing): void {
@@ -182,6 +185,7 @@ class Counter {
   position(rule: string): QueuePosition {
     const byRule = [...this.#rules].map(([each, tasks]) => ({ rule: each, tasks }));
     const ahead = byRule.reduce((sum, { tasks }) => sum + tasks, 0);
-    return { position: ahead + 1, ahead, byRule, aheadSample: this.#sample, rule };
+    const own = { ownAhead: this.#own, aheadSample: this.#sample };
+    return { position: ahead + 1, ahead, byRule, rule, ...own };
   }
 }

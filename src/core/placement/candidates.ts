@@ -2,6 +2,7 @@
  * Where one request fits, best first, kept up to date by looking only at states that are new. A
  * state's score never changes, so a heap holds; states that died are dropped when they come up.
  */
+import type { DemandClass } from './demand.ts';
 import type { Score } from './score.ts';
 import type { Shape, Standing } from './shape.ts';
 import type { States, WorkerState } from './states.ts';
@@ -12,9 +13,11 @@ export class Candidates {
   usedAt = 0;
   /** The last answer was that it fits nowhere. */
   refused = false;
+  /** Where it is counted as demand, once it was. */
+  demand: DemandClass | null = null;
   readonly #byLocality: boolean;
   readonly #localities = new Map<string, Tiers>();
-  #cursor = -1;
+  #seen = 0;
   #score: Score | null = null;
 
   /** `byLocality`: for gangs, whose members must reach each other. */
@@ -23,14 +26,21 @@ export class Candidates {
     this.#byLocality = byLocality;
   }
 
-  /** Hears of what is new; everything is scored anew when the score is another one. */
+  /** Looks at what is new; everything is scored anew when the score is another one. */
   update(states: States, score: Score): void {
-    if (this.#score !== score || !states.since(this.#cursor, this.#add)) {
+    if (this.#score !== score) {
       this.#score = score;
       this.#localities.clear();
-      for (const state of states.all()) this.#add(state);
+      this.#seen = 0;
     }
-    this.#cursor = states.born;
+    if (this.#seen === states.born) return;
+    states.since(this.#seen, this.#add);
+    this.#seen = states.born;
+  }
+
+  /** That its states are scored by; null before the first update. */
+  get score(): Score | null {
+    return this.#score;
   }
 
   best(): WorkerState | null {
@@ -42,7 +52,7 @@ export class Candidates {
   }
 
   readonly #add = (state: WorkerState): void => {
-    if (state.members.length === 0 || !this.#score) return;
+    if (!this.#score || !this.shape.mayFit(state)) return;
     const score = this.shape.score(state, this.#score);
     if (score === Number.POSITIVE_INFINITY) return;
     const standing = this.shape.standing(state.kind);
@@ -157,14 +167,17 @@ class StateHeap {
   }
 
   #sweep(): void {
-    const kept: [number, WorkerState][] = [];
-    for (const [at, state] of this.#states.entries()) {
-      if (state.members.length > 0) kept.push([this.#scores[at] as number, state]);
+    const scores = this.#scores;
+    const states = this.#states;
+    let kept = 0;
+    // Rising in the order they lie in is nearly free: what was a heap is nearly one.
+    for (let at = 0; at < states.length; at++) {
+      const state = states[at] as WorkerState;
+      if (state.members.length > 0) this.#rise(kept++, scores[at] as number, state);
     }
-    this.#scores.length = 0;
-    this.#states.length = 0;
-    for (const [score, state] of kept) this.#rise(this.#states.length, score, state);
-    this.#sweepAt = Math.max(SWEEP_MIN, 2 * kept.length);
+    scores.length = kept;
+    states.length = kept;
+    this.#sweepAt = Math.max(SWEEP_MIN, 2 * kept);
   }
 }
 

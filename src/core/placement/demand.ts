@@ -4,15 +4,16 @@ import type { PlacementRequest } from './request.ts';
 
 /** One kind of device work and how often it was asked for. */
 export interface DemandClass {
+  readonly key: string;
   cpuMillis: number;
   memoryBytes: number;
   device: DeviceRequest;
   count: number;
 }
 
-/** The mix at one moment. A new object means: score anew. */
+/** The mix at one moment: the weights do not change. A new object means: score anew. */
 export interface DemandMix {
-  classes: readonly { cpuMillis: number; device: DeviceRequest; weight: number }[];
+  classes: readonly { of: DemandClass; weight: number }[];
   /** Millicores asked for with each byte of memory; null when nobody asks for memory. */
   cpuPerByte: number | null;
 }
@@ -37,12 +38,11 @@ export class Demand {
     const { cpuMillis, memoryBytes, device } = resources;
     if (!device) return null;
     const key = JSON.stringify([cpuMillis, memoryBytes, device]);
-    let known = this.#classes.get(key);
-    if (!known) this.#classes.set(key, (known = { cpuMillis, memoryBytes, device, count: 0 }));
-    return known;
+    return this.#classes.get(key) ?? { key, cpuMillis, memoryBytes, device, count: 0 };
   }
 
   asked(of: DemandClass, times: number): void {
+    if (of.count === 0) this.#classes.set(of.key, of);
     of.count += times;
     this.#total += times;
     if (this.#total >= this.#nextLook) this.#look();
@@ -59,10 +59,9 @@ export class Demand {
   #forgetHalf(): void {
     this.#total = 0;
     for (const [key, known] of this.#classes) {
-      // Below one it was asked for once, long ago. Whoever still has it may go on counting.
-      known.count /= 2;
-      if (known.count < 0.5) this.#classes.delete(key);
-      else this.#total += known.count;
+      known.count = known.count < 2 ? 0 : known.count / 2;
+      if (known.count === 0) this.#classes.delete(key);
+      this.#total += known.count;
     }
   }
 }
@@ -73,11 +72,7 @@ function mixOf(all: Iterable<DemandClass>): DemandMix {
     .toSorted((a, b) => b.count - a.count)
     .slice(0, CLASSES_IN_MIX);
   const total = common.reduce((sum, { count }) => sum + count, 0);
-  const classes = common.map(({ cpuMillis, device, count }) => ({
-    cpuMillis,
-    device,
-    weight: count / total,
-  }));
+  const classes = common.map((of) => ({ of, weight: of.count / total }));
   const sum = (of: (each: DemandClass) => number): number =>
     common.reduce((all, each) => all + each.count * of(each), 0);
   const memory = sum(({ memoryBytes }) => memoryBytes);
@@ -87,11 +82,11 @@ function mixOf(all: Iterable<DemandClass>): DemandMix {
 
 /** Half the sum of differences: the part of the weight that is elsewhere now. */
 function driftOf(old: DemandMix, now: DemandMix): number {
-  const before = new Map(old.classes.map((each) => [each.device, each]));
+  const before = new Map(old.classes.map((each) => [each.of, each]));
   let drift = 0;
-  for (const { device, weight } of now.classes) {
-    drift += Math.abs(weight - (before.get(device)?.weight ?? 0));
-    before.delete(device);
+  for (const { of, weight } of now.classes) {
+    drift += Math.abs(weight - (before.get(of)?.weight ?? 0));
+    before.delete(of);
   }
   for (const { weight } of before.values()) drift += weight;
   return drift / 2;

@@ -11,7 +11,7 @@ import { Kinds } from './kinds.ts';
 import { Member, type FleetWorker } from './member.ts';
 import type { PlacementRequest, PlannerWorker } from './request.ts';
 import { Score } from './score.ts';
-import { REJECTIONS, type Rejection, type Shape } from './shape.ts';
+import { REJECTIONS, type Rejection } from './shape.ts';
 import { Shapes } from './shapes.ts';
 import { States, type WorkerState } from './states.ts';
 
@@ -33,6 +33,8 @@ export interface FleetTotals {
 }
 
 const MIB = 2 ** 20;
+/** States scored anew on behalf of each request, as long as some have an old score. */
+const RESCORED_PER_ASK = 256;
 
 export class Fleet {
   /** Rises whenever capacity is freed or appears. */
@@ -47,6 +49,8 @@ export class Fleet {
   readonly #shapes = new Shapes();
   readonly #demand = new Demand();
   #score = new Score(null);
+  /** States that may be scored anew now. */
+  #rescoring = 0;
 
   get size(): number {
     return this.#members.size;
@@ -113,7 +117,7 @@ export class Fleet {
     const candidates = this.#candidatesOf(request, 'single');
     const state = candidates.best();
     this.#learn(candidates, state !== null, 1);
-    return state && this.#spotOn(state, candidates.shape);
+    return state && this.#spotOn(state, candidates);
   }
 
   /** Spots for all members or none, on one network and of one locality; books nothing. */
@@ -139,20 +143,32 @@ export class Fleet {
 
   /** Whether it could ever take the request, whatever is held on it now. */
   accepts(worker: FleetWorker, request: PlacementRequest): boolean {
-    const { shape } = this.#shapes.of(request, 'single', this.#states.size);
     const member = this.#members.get(worker.info.id);
     if (!member) return false;
+    this.#tellApart(request);
+    const { shape } = this.#shapes.of(request, 'single', this.#states.size);
     const { unsuitable, tooSmall } = shape.standing(member.kind);
     return !unsuitable && !tooSmall;
   }
 
   #candidatesOf(request: PlacementRequest, mode: 'single' | 'gang'): Candidates {
     this.#tellApart(request);
-    const { mix } = this.#demand;
-    if (this.#score.mix !== mix) this.#score = new Score(mix);
     const candidates = this.#shapes.of(request, mode, this.#states.size);
-    candidates.update(this.#states, this.#score);
+    candidates.update(this.#states, this.#scoreFor(candidates));
     return candidates;
+  }
+
+  /**
+   * When the mix has changed, requests are scored anew one after the other: all at once would be
+   * felt as a pause. Meanwhile the old score is as good as it was.
+   */
+  #scoreFor({ score }: Candidates): Score {
+    if (this.#score.mix !== this.#demand.mix) this.#score = new Score(this.#demand.mix);
+    this.#rescoring = Math.min(this.#rescoring + RESCORED_PER_ASK, this.#states.size);
+    if (!score || score === this.#score) return this.#score;
+    if (this.#rescoring < this.#states.size) return score;
+    this.#rescoring = 0;
+    return this.#score;
   }
 
   /** Workers are told apart by an attribute from when a request first names it. */
@@ -174,8 +190,8 @@ export class Fleet {
   /** A class that goes on waiting asks once. */
   #learn(candidates: Candidates, placed: boolean, times: number): void {
     if (placed || !candidates.refused) {
-      const asked = this.#demand.classOf(candidates.shape.request);
-      if (asked) this.#demand.asked(asked, times);
+      candidates.demand ??= this.#demand.classOf(candidates.shape.request);
+      if (candidates.demand) this.#demand.asked(candidates.demand, times);
     }
     candidates.refused = !placed;
   }
@@ -187,22 +203,22 @@ export class Fleet {
     while (spots.length < size) {
       const state = tiers.best();
       if (!state) throw new Error(`room for ${size} was counted, there is for ${spots.length}`);
-      const spot = this.#spotOn(state, shape);
+      const spot = this.#spotOn(state, candidates);
       const owner = trialOwner(spots.length);
       this.take(claimOf(owner, spot.worker, shape.request.resources, spot), shape.request);
       spots.push(spot);
-      candidates.update(this.#states, this.#score);
+      candidates.update(this.#states, candidates.score ?? this.#score);
     }
     for (const at of spots.keys()) this.#release(trialOwner(at));
     return spots;
   }
 
-  #spotOn(state: WorkerState, shape: Shape): Spot {
+  #spotOn(state: WorkerState, { shape, score }: Candidates): Spot {
     const member = state.members.at(-1) as Member;
     const { ports } = shape.request.resources;
     return {
       worker: member.info.id,
-      devices: shape.pickDevices(state, member.capacity, this.#score),
+      devices: shape.pickDevices(state, member.capacity, score ?? this.#score),
       ports: ports > 0 ? (member.capacity.pickPorts(ports) ?? []) : [],
     };
   }

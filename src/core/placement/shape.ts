@@ -20,6 +20,7 @@ export type Rejection = (typeof REJECTIONS)[number];
 
 /** What a kind of worker is to a request, whatever is held on it. */
 export interface Standing {
+  kind: Kind;
   unsuitable: Unsuitable | null;
   tooSmall: Misfit | null;
   /** Positions of devices that match. */
@@ -34,7 +35,8 @@ export interface Standing {
 export class Shape {
   readonly request: PlacementRequest;
   readonly #group: string;
-  readonly #standings = new Map<Kind, Standing>();
+  /** By the kind's id; one that is gone may have left its id to another. */
+  readonly #standings: (Standing | undefined)[] = [];
   readonly #picked: number[] = [];
 
   constructor(request: PlacementRequest) {
@@ -43,9 +45,18 @@ export class Shape {
   }
 
   standing(kind: Kind): Standing {
-    let standing = this.#standings.get(kind);
-    if (!standing) this.#standings.set(kind, (standing = standingOf(kind, this.request)));
-    return standing;
+    const known = this.#standings[kind.id];
+    if (known?.kind === kind) return known;
+    return (this.#standings[kind.id] = standingOf(kind, this.request));
+  }
+
+  /** A quick look that is right when it says no. */
+  mayFit(state: WorkerState): boolean {
+    const { cpuMillis, memoryBytes, device } = this.request.resources;
+    if (cpuMillis > state.cpuFree || memoryBytes > state.memoryFree) return false;
+    if (!device) return true;
+    if (device.share < WHOLE_DEVICE) return device.share <= state.deviceMostFree;
+    return device.count <= state.idleDevices;
   }
 
   /** The first thing that rules the state out, or null. */
@@ -174,10 +185,12 @@ function usedAfter(state: WorkerState, { resources }: PlacementRequest): number 
   return part(left, state.kind.deviceMillis) + used / 1000;
 }
 
-function standingOf({ info, deviceGroups }: Kind, request: PlacementRequest): Standing {
+function standingOf(kind: Kind, request: PlacementRequest): Standing {
+  const { info, deviceGroups } = kind;
   const { device } = request.resources;
   const groups = device ? deviceGroups.filter((group) => matches(group.device, device)) : [];
   return {
+    kind,
     unsuitable: unsuitable(info, request),
     tooSmall: tooSmall(info, request),
     positions: groups.flatMap(({ positions }) => positions).toSorted((a, b) => a - b),

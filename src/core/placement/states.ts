@@ -2,6 +2,7 @@
  * Workers of one kind on which the same is free are in the same state: what is scored is states,
  * each once. A state lives while a worker is in it; one that comes back is a new one.
  */
+import { WHOLE_DEVICE } from './capacity.ts';
 import type { Member } from './member.ts';
 import type { Kind } from './kinds.ts';
 
@@ -14,6 +15,9 @@ export interface WorkerState {
   readonly devices: readonly number[];
   /** Their sum. */
   readonly deviceMillisFree: number;
+  /** The most that is free on one of them, and how many are idle: to rule out most states fast. */
+  readonly deviceMostFree: number;
+  readonly idleDevices: number;
   /** Nothing is held here at all. */
   readonly idle: boolean;
   /** Its holder shares the worker with nobody. */
@@ -24,17 +28,17 @@ export interface WorkerState {
   /** Cached by the score: see stranding.ts. */
   value: number;
   valuedBy: object | null;
+  /** Its place among the living. */
+  born: number;
+  older: WorkerState | null;
+  younger: WorkerState | null;
 }
 
-/** Later born states are remembered so that a reader hears only of those since it last asked. */
-const BIRTHS_KEPT_MIN = 4096;
-const BIRTHS_KEPT_PER_STATE = 2;
-
+/** Living states in the order they were born, so that a reader looks only at those that are new. */
 export class States {
   readonly #states = new Map<string, WorkerState>();
-  #births: WorkerState[] = [];
-  /** How many births came before the first of `#births`. */
-  #forgotten = 0;
+  #youngest: WorkerState | null = null;
+  #born = 0;
 
   get size(): number {
     return this.#states.size;
@@ -42,21 +46,16 @@ export class States {
 
   /** To be given to `since` next time. */
   get born(): number {
-    return this.#forgotten + this.#births.length;
+    return this.#born;
   }
 
   all(): Iterable<WorkerState> {
     return this.#states.values();
   }
 
-  /** Calls with states born after `cursor`, also dead ones; false: too long ago, see `all`. */
-  since(cursor: number, each: (state: WorkerState) => void): boolean {
-    if (cursor < this.#forgotten) return false;
-    const births = this.#births;
-    for (let at = cursor - this.#forgotten; at < births.length; at++) {
-      each(births[at] as WorkerState);
-    }
-    return true;
+  /** Calls with every living state born since then, the youngest first. */
+  since(born: number, each: (state: WorkerState) => void): void {
+    for (let at = this.#youngest; at && at.born >= born; at = at.older) each(at);
   }
 
   enter(member: Member): void {
@@ -66,7 +65,7 @@ export class States {
     if (!state) {
       state = stateOf(member, devices);
       this.#states.set(key, state);
-      this.#remember(state);
+      this.#append(state);
     }
     member.state = state;
     member.stateKey = key;
@@ -81,23 +80,41 @@ export class States {
       state.members[at] = last;
       last.at = at;
     }
-    if (state.members.length === 0) this.#states.delete(member.stateKey);
+    if (state.members.length === 0) {
+      this.#states.delete(member.stateKey);
+      this.#unlink(state);
+    }
     member.state = null;
   }
 
-  #remember(state: WorkerState): void {
-    this.#births.push(state);
-    const kept = Math.max(BIRTHS_KEPT_MIN, BIRTHS_KEPT_PER_STATE * this.#states.size);
-    if (this.#births.length <= 2 * kept) return;
-    this.#forgotten += this.#births.length - kept;
-    this.#births = this.#births.slice(-kept);
+  #append(state: WorkerState): void {
+    state.born = this.#born++;
+    state.older = this.#youngest;
+    if (this.#youngest) this.#youngest.younger = state;
+    this.#youngest = state;
+  }
+
+  #unlink(state: WorkerState): void {
+    const { older, younger } = state;
+    if (older) older.younger = younger;
+    if (younger) younger.older = older;
+    else this.#youngest = older;
+    // Else a heap that still knows it would keep all that died after it in memory.
+    state.older = null;
+    state.younger = null;
   }
 }
 
 function stateOf(member: Member, devices: number[]): WorkerState {
   const { kind, capacity, holdings } = member;
   let deviceMillisFree = 0;
-  for (const free of devices) deviceMillisFree += free;
+  let deviceMostFree = 0;
+  let idleDevices = 0;
+  for (const free of devices) {
+    deviceMillisFree += free;
+    if (free > deviceMostFree) deviceMostFree = free;
+    if (free === WHOLE_DEVICE) idleDevices++;
+  }
   return {
     kind,
     cpuFree: capacity.cpuFree,
@@ -105,12 +122,17 @@ function stateOf(member: Member, devices: number[]): WorkerState {
     portsFree: portsOf(member),
     devices,
     deviceMillisFree,
+    deviceMostFree,
+    idleDevices,
     idle: holdings.claims.size === 0,
     taken: holdings.exclusive > 0,
     groups: holdings.groups(),
     members: [],
     value: 0,
     valuedBy: null,
+    born: 0,
+    older: null,
+    younger: null,
   };
 }
 

@@ -28,7 +28,7 @@ const CHOICE = 1.2;
 const CPU_KEPT_FOR_SHARED = 1.5;
 
 /** Levels of free CPU that are told apart; a step is at least this many millicores. */
-const CPU_LEVELS = 129;
+const CPU_LEVELS = 65;
 const CPU_STEP_MIN = 125;
 const DEVICE_STEP = 10;
 const DEVICE_LEVELS = WHOLE_DEVICE / DEVICE_STEP + 1;
@@ -76,16 +76,17 @@ export function strandingTables(
   devices: number,
 ): StrandingTables {
   const steps = stepsOf(mix, device, cpuStep);
-  const shared = sharedTable(steps);
-  const idle = idleTable(steps, shared, devices);
-  addNextTask(shared, idle, steps, devices);
+  const inUse = sharedTable(steps.filter(({ share }) => share < DEVICE_LEVELS - 1));
+  const idle = idleTable(steps, inUse.stranded, devices);
+  const { score: shared } = inUse;
   return { cpuStep, devices, shared, idle, cpuPerMilli: cpuPerMilliOf(mix) };
 }
 
 /** What of the mix could run on the device, in levels, alike ones together. */
 function stepsOf(mix: DemandMix, device: Device, cpuStep: number): Step[] {
   const steps = new Map<string, Step>();
-  for (const { cpuMillis, device: wanted, weight } of mix.classes) {
+  for (const { of, weight } of mix.classes) {
+    const { cpuMillis, device: wanted } = of;
     if (!matches(device, wanted)) continue;
     const cpu = Math.ceil(cpuMillis / cpuStep);
     if (cpu >= CPU_LEVELS) continue;
@@ -99,87 +100,72 @@ function stepsOf(mix: DemandMix, device: Device, cpuStep: number): Step[] {
 }
 
 /**
- * One device in use. `weights` holds how much each cell draws work to it, so that the sum over the
- * mix needs no exponential.
+ * One device in use, for work that shares. `draws` holds how much each cell draws work to it, so
+ * that the sum over the mix needs no exponential.
  */
-function sharedTable(steps: Step[]): Float64Array {
-  const sharing = steps.filter(({ share }) => share < DEVICE_LEVELS - 1);
-  const table = new Float64Array(DEVICE_LEVELS * CPU_LEVELS);
-  const weights = new Float64Array(DEVICE_LEVELS * CPU_LEVELS).fill(1);
+function sharedTable(sharing: Step[]): { stranded: Float64Array; score: Float64Array } {
+  const stranded = new Float64Array(DEVICE_LEVELS * CPU_LEVELS);
+  const score = new Float64Array(DEVICE_LEVELS * CPU_LEVELS);
+  const draws = new Float64Array(DEVICE_LEVELS * CPU_LEVELS).fill(1);
   for (let free = 1; free < DEVICE_LEVELS; free++) {
     const fitting = sharing.filter(({ share }) => share <= free);
     const left = (free * DEVICE_STEP) / WHOLE_DEVICE;
     for (let cpu = 0; cpu < CPU_LEVELS; cpu++) {
       let sum = NO_MORE_FOR_SHARED * left;
       let all = NO_MORE_FOR_SHARED;
+      let usable = 0;
       for (const step of fitting) {
         if (step.cpu > cpu) continue;
-        const at = (free - step.share) * CPU_LEVELS + cpu - step.cpu;
-        const weight = step.weight * (weights[at] as number);
-        sum += weight * (table[at] as number);
+        const to = (free - step.share) * CPU_LEVELS + cpu - step.cpu;
+        const weight = step.weight * (draws[to] as number);
+        sum += weight * (stranded[to] as number);
         all += weight;
+        usable += step.weight;
       }
       const at = free * CPU_LEVELS + cpu;
-      table[at] = sum / all;
-      weights[at] = Math.exp(-sum / all / CHOICE);
+      stranded[at] = sum / all;
+      draws[at] = Math.exp(-sum / all / CHOICE);
+      score[at] = sum / all + (1 - usable) * left;
     }
   }
-  return table;
+  return { stranded, score };
 }
 
 /** Idle devices of one worker: a task takes some whole, or opens one and leaves the rest of it. */
 function idleTable(steps: Step[], shared: Float64Array, devices: number): Float64Array {
-  const table = new Float64Array((devices + 1) * CPU_LEVELS);
+  const stranded = new Float64Array((devices + 1) * CPU_LEVELS);
+  const score = new Float64Array((devices + 1) * CPU_LEVELS);
   for (let idle = 1; idle <= devices; idle++) {
+    const fitting = steps.filter((step) => step.devices <= idle);
     for (let cpu = 0; cpu < CPU_LEVELS; cpu++) {
       let sum = NO_MORE_FOR_IDLE * idle;
       let all = NO_MORE_FOR_IDLE;
-      for (const step of steps) {
-        if (step.devices > idle || step.cpu > cpu) continue;
+      let usable = 0;
+      for (const step of fitting) {
+        if (step.cpu > cpu) continue;
         const rest = cpu - step.cpu;
+        const opened = (DEVICE_LEVELS - 1 - step.share) * CPU_LEVELS + rest;
         const value =
-          (table[(idle - step.devices) * CPU_LEVELS + rest] as number) +
-          (shared[(DEVICE_LEVELS - 1 - step.share) * CPU_LEVELS + rest] as number);
+          (stranded[(idle - step.devices) * CPU_LEVELS + rest] as number) +
+          (shared[opened] as number);
         const weight = step.weight * Math.exp(-value / CHOICE);
         sum += weight * value;
         all += weight;
+        usable += step.weight;
       }
-      table[idle * CPU_LEVELS + cpu] = sum / all;
+      const at = idle * CPU_LEVELS + cpu;
+      stranded[at] = sum / all;
+      score[at] = sum / all + (1 - usable) * idle;
     }
   }
-  return table;
-}
-
-/** Adds what the very next task of the mix cannot use: the measure of FGD. */
-function addNextTask(
-  shared: Float64Array,
-  idle: Float64Array,
-  steps: Step[],
-  devices: number,
-): void {
-  const sharing = steps.filter(({ share }) => share < DEVICE_LEVELS - 1);
-  for (let cpu = 0; cpu < CPU_LEVELS; cpu++) {
-    for (let free = 1; free < DEVICE_LEVELS; free++) {
-      const unusable = 1 - weightOf(sharing, (step) => step.share <= free && step.cpu <= cpu);
-      shared[free * CPU_LEVELS + cpu]! += (unusable * free * DEVICE_STEP) / WHOLE_DEVICE;
-    }
-    for (let left = 1; left <= devices; left++) {
-      const unusable = 1 - weightOf(steps, (step) => step.devices <= left && step.cpu <= cpu);
-      idle[left * CPU_LEVELS + cpu]! += unusable * left;
-    }
-  }
-}
-
-function weightOf(steps: Step[], counts: (step: Step) => boolean): number {
-  let sum = 0;
-  for (const step of steps) if (counts(step)) sum += step.weight;
-  return sum;
+  return score;
 }
 
 function cpuPerMilliOf(mix: DemandMix): number {
   let cpu = 0;
   let millis = 0;
-  for (const { cpuMillis, device, weight } of mix.classes) {
+  for (const { of, weight } of mix.classes) {
+    const { cpuMillis, device } = of;
     if (device.share === WHOLE_DEVICE) continue;
     cpu += weight * cpuMillis;
     millis += weight * device.share;

@@ -88,7 +88,9 @@ function wake(planning: Planning): void {
     const next = pending.queue.mature(nowMs);
     if (next === null) sleeping.delete(pending);
     planning.nextAt(next);
-    if (pending.told === '' && pending.queue.peek()) open.add(pending);
+    // Where it was told of a lack of room that still lasts, one more of it changes nothing.
+    const inVain = pending.told !== '' && pending.shape.blocked;
+    if (!inVain && pending.queue.peek()) open.add(pending);
   }
   for (const pending of view.ageing.due(nowMs)) open.add(pending);
 }

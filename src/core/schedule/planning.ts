@@ -55,7 +55,8 @@ export class Planning {
   /** Where it fits now; nothing is booked. */
   fit(request: PendingClass['request'], size: number): Spot[] | null {
     const { fleet } = this.view;
-    if (size > 1) return fleet.placeGang(request, size);
+    // Members on one worker have consecutive ranks: what torchrun assumes of its nodes.
+    if (size > 1) return fleet.placeGang(request, size)?.toSorted(byWorker) ?? null;
     const spot = fleet.place(request);
     return spot && [spot];
   }
@@ -109,4 +110,9 @@ export class Planning {
     });
     return { job, round, tasks };
   }
+}
+
+function byWorker(a: Spot, b: Spot): number {
+  if (a.worker === b.worker) return 0;
+  return a.worker < b.worker ? -1 : 1;
 }

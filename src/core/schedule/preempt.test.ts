@@ -258,6 +258,15 @@ describe('a place in prospect', () => {
     expect(victims(made)).toEqual([['j2']]);
   });
 
+  test('that is void lets a retry go on at once, also where it had a back-off', () => {
+    const { view } = nominated({ pending: [waiting(high, 'j9', 0, { notBeforeMs: 500 })] });
+    const closed = gpus('w1', 1, { open: false });
+    view.update({ ...NOTHING, workers: [closed] });
+    expect(planOf(view).withdrawals).toHaveLength(1);
+    view.update({ ...NOTHING, claimsGone: ['j1.0.1.cd' as AttemptUid], workers: [gpus('w1', 1)] });
+    expect(placed(planOf(view))).toEqual(['j9.0>w1']);
+  });
+
   test('is void when its task waits no more', () => {
     const { view, owner } = nominated();
     view.update({ ...NOTHING, notPending: ['j9.0' as TaskId] });

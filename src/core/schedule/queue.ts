@@ -57,7 +57,12 @@ export class PendingQueue {
 
   add(task: PendingTask): void {
     this.#size++;
-    this.putBack(task);
+    if (task.notBeforeMs <= 0) {
+      this.#ready(task);
+      return;
+    }
+    this.#later.set(task.task, task);
+    this.#fresh.push(task);
   }
 
   remove(task: PendingTask): void {
@@ -65,14 +70,9 @@ export class PendingQueue {
     this.takeOut(task);
   }
 
-  /** Into the order again. */
+  /** Into the order again, at once: what was taken out of it had waited its time. */
   putBack(task: PendingTask): void {
-    if (task.notBeforeMs <= 0) {
-      this.#ready(task);
-      return;
-    }
-    this.#later.set(task.task, task);
-    this.#fresh.push(task);
+    this.#ready(task);
   }
 
   /** Out of the order, though it goes on waiting. */

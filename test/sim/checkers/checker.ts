@@ -1,7 +1,6 @@
 /**
  * All checkers behind one door: told what becomes durable or visible, it keeps the first violation.
  */
-import type { PoolPolicy } from '../../../src/core/placement/admission.ts';
 import type { After } from '../../../src/model/job.ts';
 import type { AttemptOrder, SyncReply } from '../../../src/protocol/agent.ts';
 import type { LogPage } from '../../../src/protocol/coordinator.ts';
@@ -16,6 +15,7 @@ import { DeliveryChecker, type Position } from './delivery.ts';
 import type { Disk } from './disk.ts';
 import { EpochChecker } from './epochs.ts';
 import { GangChecker } from './gangs.ts';
+import { IdleChecker, type IdleOptions } from './idle.ts';
 import { LedgerChecker } from './ledger.ts';
 import { LivenessChecker } from './liveness.ts';
 import { Mirror, type Commit } from './mirror.ts';
@@ -27,6 +27,12 @@ import { SubmissionChecker } from './submissions.ts';
 import { TenantChecker } from './tenants.ts';
 import { Violation } from './violation.ts';
 
+export interface CheckerOptions extends Omit<IdleOptions, 'mirror'> {
+  /** A fresh look at the store's file. */
+  disk: () => Disk | null;
+  logs: LogDisk;
+}
+
 export class Checker {
   readonly mirror = new Mirror();
   readonly liveness: LivenessChecker;
@@ -37,6 +43,7 @@ export class Checker {
   readonly #delivery: DeliveryChecker;
   readonly #epochs = new EpochChecker();
   readonly #gangs = new GangChecker(this.mirror);
+  readonly #idle: IdleChecker;
   readonly #ledger: LedgerChecker;
   readonly #placement: PlacementChecker;
   readonly #quotas: QuotaChecker;
@@ -46,9 +53,10 @@ export class Checker {
   readonly #tenants = new TenantChecker(this.mirror);
   #found: unknown = null;
 
-  /** `disk` is a fresh look at the store's file. */
-  constructor(disk: () => Disk | null, pools: readonly PoolPolicy[], logs: LogDisk) {
+  constructor(options: CheckerOptions) {
+    const { disk, pools, logs } = options;
     this.#delivery = new DeliveryChecker(this.mirror, logs);
+    this.#idle = new IdleChecker({ ...options, mirror: this.mirror });
     this.#ledger = new LedgerChecker(this.mirror, pools);
     this.#placement = new PlacementChecker(this.mirror, pools);
     this.#quotas = new QuotaChecker(this.mirror, pools);
@@ -75,6 +83,7 @@ export class Checker {
       this.#ledger.committed(commit);
       this.#after.committed(commit);
       this.#delivery.committed(commit);
+      this.#idle.committed(commit);
       this.#cancels.committed(commit);
       this.#results.committed(commit);
     });
@@ -148,6 +157,11 @@ export class Checker {
     this.#delivery.wiped(machine);
   }
 
+  /** From now on nothing goes wrong. */
+  peace(): void {
+    this.#idle.peace();
+  }
+
   /** The controller's clock was set forward. */
   leapt(): void {
     this.#delivery.leapt();
@@ -171,6 +185,7 @@ export class Checker {
    * catch.
    */
   check(): void {
+    this.#guard(() => this.#idle.check());
     if (this.#found !== null) throw this.#found as Error;
   }
 

@@ -24,7 +24,15 @@ export class PlacementChecker {
     this.#pools = pools;
   }
 
-  committed({ freed, claims }: Commit): void {
+  committed({ freed, claims, attempts, workers }: Commit): void {
+    const changed = new Set(workers.map(({ row }) => row.id));
+    for (const { before, row } of attempts) {
+      // One batch may hold the assignment and then what closed the worker.
+      const worker =
+        before || changed.has(row.worker) ? null : this.#mirror.workers.get(row.worker);
+      const open = !worker || (worker.state === 'ONLINE' && worker.draining === 0);
+      must(open, 'I7', () => `${row.uid} began on ${row.worker}, which takes no work`);
+    }
     for (const { owner, worker } of freed) this.#present.get(worker)?.delete(owner);
     for (const { row } of claims) {
       const placed = row.state === 'NOMINATED' ? null : this.#place(row);

@@ -38,7 +38,7 @@ export const PLACEMENT_PLANTS: Plant[] = [
     patches: [
       {
         file: 'src/core/schedule/planning.ts',
-        find: 'if (size > 1) return fleet.placeGang(request, size);',
+        find: 'if (size > 1) return fleet.placeGang(request, size)?.toSorted(byWorker) ?? null;',
         replace:
           'for (let some = size; size > 1 && some > 0; some--) {' +
           'const spots = fleet.placeGang(request, some); if (spots) return spots; }',
@@ -69,7 +69,7 @@ export const PLACEMENT_PLANTS: Plant[] = [
     patches: [
       {
         file: 'src/state/assign.ts',
-        find: "if (live.job.cancelRequestedAtMs !== null) return stale('the job was cancelled');",
+        find: "if (live.job.cancelRequestedAtMs !== null) return refuse(stale('the job was cancelled'));",
         replace: '',
       },
       {
@@ -82,7 +82,7 @@ export const PLACEMENT_PLANTS: Plant[] = [
   {
     name: 'back-off-by-wall-clock',
     what: 'a retry waits until a time that a clock step has put far ahead',
-    shownBy: ['L1'],
+    shownBy: ['L1', 'L2'],
     patches: [
       {
         file: 'src/core/schedule/queue.ts',
@@ -106,7 +106,7 @@ export const PLACEMENT_PLANTS: Plant[] = [
   {
     name: 'stale-placement-forgotten',
     what: 'the planner never hears that its placement was refused',
-    shownBy: ['L1'],
+    shownBy: ['L1', 'L2'],
     patches: [
       {
         file: 'src/control/schedule.ts',
