@@ -40,6 +40,8 @@ export class PendingQueue {
   #fresh: PendingTask[] = [];
   #maturedAtMs = Number.NEGATIVE_INFINITY;
   #size = 0;
+  /** What `peek` said last, while nothing has changed. */
+  #head: PendingTask[] | null | undefined;
 
   constructor(gangSize: number) {
     this.#gangSize = gangSize;
@@ -78,6 +80,7 @@ export class PendingQueue {
   /** Out of the order, though it goes on waiting. */
   takeOut(task: PendingTask): void {
     if (this.#later.delete(task.task)) return;
+    this.#head = undefined;
     this.#inOrder.delete(task);
     if (this.#gangSize === 1) return;
     const gang = this.#gangs.get(task.job);
@@ -110,6 +113,11 @@ export class PendingQueue {
 
   /** The first entry's members, without removing it. */
   peek(): PendingTask[] | null {
+    if (this.#head === undefined) this.#head = this.#findHead();
+    return this.#head;
+  }
+
+  #findHead(): PendingTask[] | null {
     for (let line = this.#order.top(); line; line = this.#order.top()) {
       const entry = line.aside ? null : this.#firstOf(line);
       if (entry) return entry.members;
@@ -125,6 +133,7 @@ export class PendingQueue {
     const members = this.peek();
     const line = this.#order.top();
     if (!members || !line) return;
+    this.#head = undefined;
     for (const task of members) this.#inOrder.delete(task);
     line.first = line.rest?.pop() ?? null;
   }
@@ -133,6 +142,7 @@ export class PendingQueue {
   setAside(job: JobId): void {
     const line = this.#lines.get(job);
     if (line) line.aside = true;
+    this.#head = undefined;
   }
 
   /** True when the job was set aside. */
@@ -218,6 +228,7 @@ export class PendingQueue {
   }
 
   #list(line: Line): void {
+    this.#head = undefined;
     if (line.listed) return;
     line.listed = true;
     this.#order.push(line);
