@@ -20,6 +20,8 @@ BENCH_INSTALLED := bench/node_modules/.drover-installed
 SEEDS ?= 500
 FROM ?= 1
 ARGS ?=
+# Seeds of a benchmark are its own matter unless they were asked for.
+BENCH_SEEDS = $(if $(filter command environment,$(firstword $(origin SEEDS))),--seeds $(SEEDS))
 
 ##@ To use it
 up: setup ## Start gateway, controller and a local agent; Ctrl-C stops them
@@ -57,6 +59,10 @@ soak: setup system-packages ## The long faults: 200 kills of the controller unde
 bench-jobs: setup $(BENCH_INSTALLED) ## Measure jobs beside BullMQ, graphile-worker and pg-boss
 	@tools/system-packages.sh redis-server
 	node bench/jobs/main.ts $(ARGS)
+
+bench-placement: setup ## How full a fleet gets: TRACES=DIR [SEEDS=10], beside best fit and FGD
+	@[ -n "$(TRACES)" ] || { node bench/placement/main.ts; exit 2; }
+	node bench/placement/main.ts --traces "$(TRACES)" $(BENCH_SEEDS) $(ARGS)
 
 bench-scheduler: setup ## Measure the planner; TRACES=DIR takes the openb traces
 	node bench/scheduler/main.ts $(if $(TRACES),--traces $(TRACES)) $(ARGS)

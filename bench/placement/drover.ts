@@ -1,4 +1,4 @@
-/** The policy that is in production: the planner's own fleet, asked and booked as the planner does. */
+/** The policy in production: the planner's own fleet, asked and booked as the planner does. */
 import { claimOf } from '../../src/core/placement/capacity.ts';
 import { Fleet } from '../../src/core/placement/fleet.ts';
 import type { PlacementRequest, PlannerWorker } from '../../src/core/placement/request.ts';

@@ -37,6 +37,7 @@ const mix: Mix = values.traces ? tracedMix(values.traces) : likeMix(seededRandom
 const rows: Row[] = [];
 /** Ended and placed per tick in the sustained runs. */
 const BATCH = 500;
+const WAITING = 2000;
 const policy = (placementsPerPlan: number): SchedulePolicy => ({
   ...DEFAULT_POLICY,
   preemption: false,
@@ -60,18 +61,16 @@ function wanted(scenario: string): boolean {
   return values.only === undefined || values.only.split(',').includes(scenario);
 }
 
-/** As much ends in each tick as was placed in the last, on a fleet that is full for most. */
+/** So much ends and comes in each tick that the fleet stays full for most. */
 function sustained(scenario: string, workers: number, target: number | null): void {
   const tenants = 20;
   const load = filled(workers, tenants, BATCH);
   load.spentMs = 0;
   let placed = 0;
   let slowest = 0;
-  let ending = BATCH;
   while (load.spentMs < seconds * 1000) {
     const before = load.spentMs;
-    const made = load.tick(ending, ending);
-    ending = Math.min(BATCH, Math.max(1, made.placements.length));
+    const made = load.tick(Math.max(0, WAITING - load.view.pendingCount()), BATCH);
     placed += made.placements.length;
     slowest = Math.max(slowest, load.spentMs - before);
   }
@@ -87,7 +86,7 @@ function filled(workers: number, tenants: number, placementsPerPlan: number): Lo
   const random = seededRandom(7);
   const load = new Load({ mix, random, workers, tenants, policy: policy(placementsPerPlan) });
   for (let more = true; more;) {
-    const made = load.tick(Math.max(0, 4 * BATCH - load.view.pendingCount()), 0);
+    const made = load.tick(Math.max(0, WAITING - load.view.pendingCount()), 0);
     more = made.placements.length > workers / 100;
   }
   return load;

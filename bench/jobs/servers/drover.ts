@@ -80,13 +80,9 @@ export class DroverServer {
   }
 
   #spawn(): Child {
-    return start(join(ROOT, 'drover'), [
-      'up',
-      '--data',
-      this.directory,
-      '--port',
-      String(this.port),
-    ]);
+    const args = ['up', '--data', this.directory, '--port', String(this.port)];
+    // Any free port: another Drover may run on this machine.
+    return start(join(ROOT, 'drover'), args, { env: { DROVER_GRPC_PORT: '0' } });
   }
 
   async #ready(): Promise<void> {

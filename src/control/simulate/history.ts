@@ -29,17 +29,15 @@ export async function readHistory(options: HistoryOptions): Promise<Workload> {
   let unstarted = 0;
   let read = 0;
   const one = async (listed: JobView): Promise<void> => {
-    const job = await simulatedJob(client, listed, nowMs);
+    const found = await simulatedJob(client, listed, nowMs);
     if (++read % PAGE === 0) progress(`${read} jobs read from ${client.url}`);
-    if (!job) {
+    if (!found) {
       unstarted++;
       return;
     }
-    const { spec } = job;
-    const count = Array.isArray(job.durationMs) ? job.durationMs.length : 1;
-    waits.submitted(spec.priority, count);
-    const waitedMs = Math.max(0, (listed.startedAtMs ?? 0) - listed.createdAtMs);
-    for (let i = 0; i < count; i++) waits.started(spec.priority, waitedMs);
+    const { job, waitedMs } = found;
+    waits.submitted(job.spec.priority, Array.isArray(job.durationMs) ? job.durationMs.length : 1);
+    for (const ms of waitedMs) waits.started(job.spec.priority, ms);
     jobs.push(job);
   };
   await eachAtOnce(recentJobs(client, sinceMs), one);
@@ -81,16 +79,18 @@ async function simulatedJob(
   client: DroverClient,
   listed: JobView,
   nowMs: number,
-): Promise<SimulatedJob | null> {
+): Promise<{ job: SimulatedJob; waitedMs: number[] } | null> {
   if (listed.startedAtMs === null) return null;
   const { spec } = await client.getJob(listed.id);
   if (!spec) return null;
   const durations: number[] = [];
+  const waits: number[] = [];
   for await (const task of eachItem((page) => client.listTasks(listed.id, page), PAGE)) {
     durations.push(ranFor(task, nowMs));
+    if (task.startedAtMs !== null) waits.push(Math.max(0, task.startedAtMs - listed.createdAtMs));
   }
   const [first = 1] = durations;
-  return {
+  const job: SimulatedJob = {
     atMs: listed.createdAtMs,
     tenant: listed.tenant,
     user: listed.owner,
@@ -103,6 +103,8 @@ async function simulatedJob(
     remembered: null,
     after: [],
   };
+  // A gang starts as one.
+  return { job, waitedMs: spec.shape.kind === 'array' ? waits : waits.slice(0, 1) };
 }
 
 /** A task that never started took no time. */

@@ -33,6 +33,14 @@ export function neverFits(fleet: Fleet, request: PlacementRequest): Never | null
     const are = inPool.length === 1 ? 'is' : 'are';
     return said(`${all}${where} ${are} draining or out of contact`);
   }
+  const shut = inPool.filter((info) => !info.open && couldTake({ ...info, open: true }, request));
+  if (shut.length > 0) {
+    const which = shut.length === 1 ? shut[0]?.name : `${shut.length} workers`;
+    const are = shut.length === 1 ? 'is' : 'are';
+    return said(`${which} could take it${where}, but ${are} draining or out of contact`, [
+      'put workers back to work: `drover workers undrain`',
+    ]);
+  }
   const missing = request.placement.constraints.find(
     (constraint) => !constraint.preferred && !open.some((info) => satisfies(info, constraint)),
   );
@@ -47,6 +55,10 @@ export function neverFits(fleet: Fleet, request: PlacementRequest): Never | null
     );
   }
   return tooLarge(suitable, request, where, said);
+}
+
+function couldTake(info: PlannerWorker, request: PlacementRequest): boolean {
+  return !unsuitable(info, request) && !tooSmall(info, request);
 }
 
 function tooLarge(

@@ -143,9 +143,10 @@ export class Fleet {
 
   /** Whether it could ever take the request, whatever is held on it now. */
   accepts(worker: FleetWorker, request: PlacementRequest): boolean {
-    const { shape } = this.#shapes.of(request, 'single', this.#states.size);
     const member = this.#members.get(worker.info.id);
     if (!member) return false;
+    this.#tellApart(request);
+    const { shape } = this.#shapes.of(request, 'single', this.#states.size);
     const { unsuitable, tooSmall } = shape.standing(member.kind);
     return !unsuitable && !tooSmall;
   }

@@ -6,7 +6,7 @@ import type { PlannerWorker } from './request.ts';
 export interface Kind {
   readonly id: number;
   readonly key: string;
-  /** Any worker of the kind, for what they have in common. */
+  /** What its workers have in common; the id is any one's. */
   info: PlannerWorker;
   /** Devices that differ in nothing but their index. */
   deviceGroups: DeviceGroup[];
@@ -42,11 +42,14 @@ export class Kinds {
     return true;
   }
 
-  join(info: PlannerWorker): Kind {
-    const key = this.#keyOf(info);
+  join(worker: PlannerWorker): Kind {
+    const info = this.#common(worker);
+    const key = keyOf(info);
     let kind = this.#kinds.get(key);
-    if (!kind)
-      this.#kinds.set(key, (kind = kindOf(this.#freeIds.pop() ?? this.#minted++, key, info)));
+    if (!kind) {
+      kind = kindOf(this.#freeIds.pop() ?? this.#minted++, key, info);
+      this.#kinds.set(key, kind);
+    }
     this.#workers.set(kind, (this.#workers.get(kind) ?? 0) + 1);
     return kind;
   }
@@ -62,21 +65,25 @@ export class Kinds {
     this.#freeIds.push(kind.id);
   }
 
-  #keyOf(info: PlannerWorker): string {
-    const { pool, network, open, terms, resources, deviceHourMicros, cpuHourMicros } = info;
-    const { cpuMillis, memoryBytes, devices, portRange } = resources;
-    const attributes: [string, string][] = this.#named.has('name') ? [['name', info.name]] : [];
-    for (const [name, value] of Object.entries(info.attributes)) {
-      if (this.#named.has(name)) attributes.push([name, value]);
+  /** What it is to requests: without the attributes that none has named. */
+  #common(info: PlannerWorker): PlannerWorker {
+    const attributes: Record<string, string> = {};
+    for (const name of Object.keys(info.attributes).toSorted()) {
+      if (this.#named.has(name)) attributes[name] = info.attributes[name] as string;
     }
-    attributes.sort(([a], [b]) => (a < b ? -1 : 1));
-    return JSON.stringify([
-      [pool, network, open, deviceHourMicros, cpuHourMicros],
-      [terms.interruptibleOnly, terms.marketplace, terms.tenants],
-      [cpuMillis, memoryBytes, portRange[1] - portRange[0], devices.map(deviceKey)],
-      attributes,
-    ]);
+    return { ...info, attributes, name: this.#named.has('name') ? info.name : '' };
   }
+}
+
+function keyOf(info: PlannerWorker): string {
+  const { name, pool, network, open, terms, resources, attributes } = info;
+  const { cpuMillis, memoryBytes, devices, portRange } = resources;
+  return JSON.stringify([
+    [name, pool, network, open, info.deviceHourMicros, info.cpuHourMicros],
+    [terms.interruptibleOnly, terms.marketplace, terms.tenants],
+    [cpuMillis, memoryBytes, portRange[1] - portRange[0], devices.map(deviceKey)],
+    attributes,
+  ]);
 }
 
 const ALWAYS_TOLD_APART: ReadonlySet<string> = new Set(['', 'pool', 'network']);

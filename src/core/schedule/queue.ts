@@ -8,16 +8,18 @@ import { LONGEST_DELAY_MS } from '../retry.ts';
 import { Heap } from './heap.ts';
 import type { PendingTask } from './view.ts';
 
+/** A task, or a gang as a whole under its first member's index. */
 interface Entry {
   index: number;
   members: PendingTask[];
-  removed: boolean;
 }
 
-/** What waits of one job. */
+/** What waits of one job. Most have one task, so the first entry stands by itself. */
 interface Line {
   job: JobId;
-  entries: Heap<Entry>;
+  first: Entry | null;
+  /** The others, if there were any. */
+  rest: Heap<Entry> | null;
   aside: boolean;
   /** Stands in the order of jobs. */
   listed: boolean;
@@ -28,7 +30,8 @@ export class PendingQueue {
   /** Job ids sort in the order they were minted. */
   readonly #order = new Heap<Line>((a, b) => a.job < b.job);
   readonly #lines = new Map<JobId, Line>();
-  readonly #entries = new Map<string, Entry>();
+  /** What is in the order; an entry with anything else is passed over. */
+  readonly #inOrder = new Set<PendingTask>();
   readonly #gangs = new Map<JobId, Map<number, PendingTask>>();
   /** Tasks that wait for a time (a retry's back-off). */
   readonly #later = new Map<TaskId, PendingTask>();
@@ -75,12 +78,8 @@ export class PendingQueue {
   /** Out of the order, though it goes on waiting. */
   takeOut(task: PendingTask): void {
     if (this.#later.delete(task.task)) return;
-    const key = this.#gangSize > 1 ? task.job : task.task;
-    const entry = this.#entries.get(key);
-    if (entry) {
-      entry.removed = true;
-      this.#entries.delete(key);
-    }
+    this.#inOrder.delete(task);
+    if (this.#gangSize === 1) return;
     const gang = this.#gangs.get(task.job);
     gang?.delete(task.index);
     if (gang?.size === 0) this.#gangs.delete(task.job);
@@ -112,7 +111,7 @@ export class PendingQueue {
   /** The first entry's members, without removing it. */
   peek(): PendingTask[] | null {
     for (let line = this.#order.top(); line; line = this.#order.top()) {
-      const entry = line.aside ? null : firstOf(line);
+      const entry = line.aside ? null : this.#firstOf(line);
       if (entry) return entry.members;
       this.#order.pop();
       line.listed = false;
@@ -126,8 +125,8 @@ export class PendingQueue {
     const members = this.peek();
     const line = this.#order.top();
     if (!members || !line) return;
-    line.entries.pop();
-    this.#entries.delete(this.#gangSize > 1 ? line.job : (members[0]?.task ?? ''));
+    for (const task of members) this.#inOrder.delete(task);
+    line.first = line.rest?.pop() ?? null;
   }
 
   /** Passes over the tasks of a job until `callBack`. */
@@ -149,7 +148,7 @@ export class PendingQueue {
   outOfOrder(job: JobId): 'aside' | 'later' | 'incomplete' | null {
     const line = this.#lines.get(job);
     if (line?.aside) return 'aside';
-    if (line && firstOf(line)) return null;
+    if (line && this.#firstOf(line)) return null;
     return this.wakesAt(job) === null ? 'incomplete' : 'later';
   }
 
@@ -165,8 +164,9 @@ export class PendingQueue {
 
   /** Tasks in the order, by job. */
   *jobs(): Iterable<{ job: JobId; tasks: number }> {
-    for (const { job, entries } of this.#lines.values()) {
-      const there = entries.items().filter(({ removed }) => !removed);
+    for (const { job, first, rest } of this.#lines.values()) {
+      const all = [...(first ? [first] : []), ...(rest?.items() ?? [])];
+      const there = all.filter((entry) => this.#isThere(entry));
       if (there.length > 0) yield { job, tasks: there.length * this.#gangSize };
     }
   }
@@ -178,7 +178,8 @@ export class PendingQueue {
 
   #ready(task: PendingTask): void {
     if (this.#gangSize === 1) {
-      this.#push(task.job, { index: task.index, members: [task], removed: false }, task.task);
+      this.#inOrder.add(task);
+      this.#push(task.job, { index: task.index, members: [task] });
       return;
     }
     const gang = this.#gangs.get(task.job) ?? new Map<number, PendingTask>();
@@ -187,21 +188,33 @@ export class PendingQueue {
     const members = [...gang.values()].filter((member) => member.round === task.round);
     if (members.length < this.#gangSize) return;
     members.sort((a, b) => a.index - b.index);
-    this.#push(task.job, { index: 0, members, removed: false }, task.job);
+    for (const member of members) this.#inOrder.add(member);
+    this.#push(task.job, { index: 0, members });
   }
 
-  #push(job: JobId, entry: Entry, key: string): void {
-    const old = this.#entries.get(key);
-    if (old) old.removed = true;
-    this.#entries.set(key, entry);
+  #push(job: JobId, entry: Entry): void {
     let line = this.#lines.get(job);
     if (!line) {
-      const entries = new Heap<Entry>(byIndex);
-      line = { job, entries, aside: false, listed: false };
+      line = { job, first: null, rest: null, aside: false, listed: false };
       this.#lines.set(job, line);
     }
-    line.entries.push(entry);
+    if (line.first && line.first.index <= entry.index) {
+      (line.rest ??= new Heap<Entry>(byIndex)).push(entry);
+    } else {
+      if (line.first) (line.rest ??= new Heap<Entry>(byIndex)).push(line.first);
+      line.first = entry;
+    }
     this.#list(line);
+  }
+
+  #firstOf(line: Line): Entry | null {
+    while (line.first && !this.#isThere(line.first)) line.first = line.rest?.pop() ?? null;
+    return line.first;
+  }
+
+  #isThere({ members }: Entry): boolean {
+    for (const task of members) if (!this.#inOrder.has(task)) return false;
+    return true;
   }
 
   #list(line: Line): void {
@@ -213,14 +226,6 @@ export class PendingQueue {
 
 function byIndex(a: Entry, b: Entry): boolean {
   return a.index < b.index;
-}
-
-function firstOf({ entries }: Line): Entry | null {
-  for (let entry = entries.top(); entry; entry = entries.top()) {
-    if (!entry.removed) return entry;
-    entries.pop();
-  }
-  return null;
 }
 
 function isDue(task: PendingTask, nowMs: number): boolean {

@@ -234,7 +234,11 @@ function sameHolding(a: Claim, b: Claim): boolean {
     a.cpuMillis === b.cpuMillis &&
     a.memoryBytes === b.memoryBytes &&
     a.share === b.share &&
-    a.devices.join() === b.devices.join() &&
-    a.ports.join() === b.ports.join()
+    equal(a.devices, b.devices) &&
+    equal(a.ports, b.ports)
   );
+}
+
+function equal(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((each, at) => each === b[at]);
 }
