@@ -83,7 +83,7 @@ async function endedTaskViews(
 }
 
 /** Bands first, then age: job ids sort in the order they were minted. */
-export function inOrder(a: LiveJob, b: LiveJob): number {
+function inOrder(a: LiveJob, b: LiveJob): number {
   const bands = PRIORITIES.indexOf(a.job.spec.priority) - PRIORITIES.indexOf(b.job.spec.priority);
   if (bands !== 0) return bands;
   return a.job.id < b.job.id ? -1 : 1;

@@ -27,7 +27,7 @@ test('now where there is room, later where there is none, never where no pool co
   ]);
   const large = await plan({ resources: { cpuMillis: 9000 } });
   expect(large.options).toMatchObject([
-    { startsAtMs: null, reason: expect.stringContaining('has room') },
+    { startsAtMs: null, reason: expect.stringContaining('the largest has 8 CPUs') },
   ]);
   const nowhere = await plan({ pool: 'none' });
   expect(nowhere).toMatchObject({

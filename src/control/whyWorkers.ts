@@ -1,10 +1,8 @@
 /** What the planner said of a job's class, with the workers counted and what would change it. */
 import type { Explanation } from '../core/explain.ts';
-import { unsuitable } from '../core/placement/constraints.ts';
 import type { Rejection } from '../core/placement/fleet.ts';
 import type { PlacementRequest } from '../core/placement/request.ts';
-import { plannerWorker } from '../state/deltas.ts';
-import type { LiveJob, LiveWorker } from '../state/live.ts';
+import type { LiveJob } from '../state/live.ts';
 import { requestOf } from '../state/requests.ts';
 import type { State } from '../state/state.ts';
 import type { Hold } from './why.ts';

@@ -9,7 +9,7 @@ import type { Binding, Limit } from './schedule/quota.ts';
 import { helps } from './schedule/shapes.ts';
 import type { PlannerView } from './schedule/view.ts';
 
-export const WAIT_CODES = [
+const WAIT_CODES = [
   /** No worker has joined. */
   'NO_WORKER',
   /** It would fit, but for what is held now. */

@@ -79,7 +79,7 @@ function takeClaim(
   deltas.claims.push({ claim, job: live.job.id, classKey: live.classKey, sinceMs });
 }
 
-export function plannerWorker(worker: Worker, pool: PoolPolicy | undefined): PlannerWorker {
+function plannerWorker(worker: Worker, pool: PoolPolicy | undefined): PlannerWorker {
   const { id, name, network, attributes, resources } = worker;
   return {
     id,

@@ -63,7 +63,8 @@ export class Ageing {
   /** Who has waited longest of those that want a place kept, and since when. */
   first(band: number): Alarm | null {
     const line = this.#inLine.get(band);
-    for (let top = line?.top(); line && top; top = line.top()) {
+    if (!line) return null;
+    for (let top = line.top(); top; top = line.top()) {
       const head = top.pending.queue.peek()?.[0];
       const there = head && this.#lined.has(top.pending);
       if (there && head.sinceMs === top.atMs) return top;

@@ -1,4 +1,4 @@
-/** I13, the other way round: a job that waits for others begins nothing before they end as wanted. */
+/** I13 too: a job that waits for others begins nothing before they have ended as wanted. */
 import type { After } from '../../../src/model/job.ts';
 import { unpackSpec } from '../../../src/model/spec.ts';
 import type { Commit, Mirror } from './mirror.ts';

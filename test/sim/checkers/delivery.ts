@@ -21,7 +21,7 @@ export class DeliveryChecker {
   /** Machines that lost their disk: what they announced may never come. */
   readonly #wiped = new Set<string>();
 
-  /** Jobs whose tail a controller may have given up, because its clock has leapt since their end. */
+  /** Jobs whose tail a controller may have given up: its clock has leapt since their end. */
   readonly #excused = new Set<string>();
 
   constructor(mirror: Mirror, disk: LogDisk) {

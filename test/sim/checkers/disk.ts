@@ -1,6 +1,6 @@
 /** The database file as anybody else would read it: on a connection of its own. */
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { attemptKey, rowAccountKey, taskKey, type Mirror } from './mirror.ts';
+import { attemptKey, rowAccountKey, taskKey, usageDayKey, type Mirror } from './mirror.ts';
 
 export class Disk {
   readonly #db: DatabaseSync;
@@ -29,6 +29,7 @@ export class Disk {
       this.#compare('claims', mirror.claims, (row) => row.owner) ??
       this.#compare('budgets', mirror.budgets, rowAccountKey) ??
       this.#compare('accounts', mirror.accounts, rowAccountKey) ??
+      this.#compare('usage_days', mirror.usageDays, usageDayKey) ??
       this.#ledger(mirror)
     );
   }

@@ -30,13 +30,14 @@ export class LedgerChecker {
   readonly #charged = new Map<string, Charged>();
   readonly #spent = new Map<string, number>();
   readonly #pages = new Map<string, Page>();
+  readonly #used = new Map<string, number>();
 
   constructor(mirror: Mirror, pools: readonly PoolPolicy[]) {
     this.#mirror = mirror;
     this.#pools = pools;
   }
 
-  committed({ ledger, attempts, accounts, jobs }: Commit): void {
+  committed({ ledger, attempts, accounts, jobs, usageDays }: Commit): void {
     let micros = 0;
     let deviceMs = 0;
     for (const entry of ledger) {
@@ -52,6 +53,11 @@ export class LedgerChecker {
       this.#checkAttempt(row, row.uid);
     }
     for (const { row } of accounts) this.#checkAccount(row);
+    for (const { before, row } of usageDays) this.#use(row, row.micros - (before?.micros ?? 0));
+    for (const { row } of usageDays) {
+      const sum = this.#used.get(useKey(row)) ?? 0;
+      must(sum === 0, 'I5', () => `usage of ${useKey(row)} is ${sum} off the ledger`);
+    }
     for (const { row } of jobs) {
       const spent = this.#spent.get(row.id) ?? 0;
       const right = row.spent_micros === spent;
@@ -70,9 +76,15 @@ export class LedgerChecker {
     charged.micros += entry.micros;
     charged.deviceMs += entry.device_ms;
     this.#charged.set(attempt, charged);
+    this.#use(entry, -entry.micros);
     if (job) this.#spent.set(job.id, (this.#spent.get(job.id) ?? 0) + entry.micros);
     this.#enter(accountKey(tenant, user), entry);
     this.#enter(accountKey(tenant, ''), entry);
+  }
+
+  /** What the days of a pool say less what the ledger says: 0 when both are told. */
+  #use(of: UseOf, micros: number): void {
+    this.#used.set(useKey(of), (this.#used.get(useKey(of)) ?? 0) + micros);
   }
 
   #enter(key: string, { micros, device_ms: deviceMs, until_ms: atMs }: LedgerRow): void {
@@ -133,6 +145,12 @@ export class LedgerChecker {
   #jobOf(uid: string): JobRow | undefined {
     return this.#mirror.jobs.get(uid.slice(0, uid.indexOf('.')));
   }
+}
+
+type UseOf = Pick<LedgerRow, 'tenant' | 'user_name' | 'pool'>;
+
+function useKey({ tenant, user_name: user, pool }: UseOf): string {
+  return `${tenant}/${user} in ${pool}`;
 }
 
 const NOTHING: Charged = { entries: 0, micros: 0, deviceMs: 0 };

@@ -11,6 +11,7 @@ import type {
   LedgerRow,
   SubmissionRow,
   TaskRow,
+  UsageDayRow,
   WorkerRow,
 } from '../../../src/store/database.ts';
 
@@ -33,6 +34,7 @@ export interface Commit {
   budgets: Change<BudgetRow>[];
   budgetsGone: BudgetRow[];
   accounts: Change<AccountRow>[];
+  usageDays: Change<UsageDayRow>[];
   /** In the order they were written. */
   ledger: LedgerRow[];
 }
@@ -46,6 +48,7 @@ export class Mirror {
   readonly claims = new Map<string, ClaimRow>();
   readonly budgets = new Map<string, BudgetRow>();
   readonly accounts = new Map<string, AccountRow>();
+  readonly usageDays = new Map<string, UsageDayRow>();
   ledgerEntries = 0;
 
   attempt(uid: string): AttemptRow | undefined {
@@ -92,6 +95,7 @@ export class Mirror {
       budgets: merge(batch, 'budgets', this.budgets, rowAccountKey),
       budgetsGone,
       accounts: merge(batch, 'accounts', this.accounts, rowAccountKey),
+      usageDays: merge(batch, 'usage_days', this.usageDays, usageDayKey),
       ledger: ledger.map(({ row }) => row),
     };
   }
@@ -112,6 +116,10 @@ export function accountKey(tenant: string, user: string): string {
 
 export function rowAccountKey(row: Pick<AccountRow, 'tenant' | 'user_name'>): string {
   return accountKey(row.tenant, row.user_name);
+}
+
+export function usageDayKey({ day, tenant, user_name: user, pool }: UsageDayRow): string {
+  return `${day} ${tenant}/${user} ${pool}`;
 }
 
 function ledgerKey({ attempt, n, account }: LedgerRow): string {

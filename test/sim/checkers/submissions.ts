@@ -46,7 +46,7 @@ export class SubmissionChecker {
     this.#answers.set(name, answer);
   }
 
-  /** Whoever asks again with a key that was taken is given what it made, whatever has become of it. */
+  /** Whoever asks again with a key that was taken is given what it made, whatever became of it. */
   refused(tenant: string, key: string): void {
     const name = nameOf(tenant, key);
     must(!this.#keys.has(name), 'I3', () => `key ${name} made jobs, then was refused`);

@@ -69,8 +69,8 @@ export const PLACEMENT_PLANTS: Plant[] = [
     patches: [
       {
         file: 'src/state/assign.ts',
-        find: "if (live.job.cancelRequestedAtMs !== null) return refuse(stale('the job was cancelled'));",
-        replace: '',
+        find: "!== null) return refuse(stale('the job was cancelled'));",
+        replace: "=== 0) return refuse(stale('the job was cancelled'));",
       },
       {
         file: 'src/state/cancel.ts',

@@ -12,7 +12,8 @@ export const SCHEDULE_PLANTS: Plant[] = [
         find: "if (claim?.state === 'RELEASING') leaving.add(claim);",
         replace:
           "if (claim?.state === 'RELEASING') leaving.add(claim);}\n" +
-          'for (const { claim } of state.nominations.values()) { if (claim.worker === id) leaving.add(claim);',
+          'for (const { claim } of state.nominations.values()) {' +
+          'if (claim.worker === id) leaving.add(claim);',
       },
     ],
   },
@@ -131,8 +132,8 @@ export const SCHEDULE_PLANTS: Plant[] = [
     patches: [
       {
         file: 'src/control/jobs.ts',
-        find: 'if (job.tenant !== who.tenant || (before !== undefined && job.id >= before)) continue;',
-        replace: 'if (before !== undefined && job.id >= before) continue;',
+        find: 'if (job.tenant !== who.tenant || (before !== undefined && job.id',
+        replace: 'if ((before !== undefined && job.id',
       },
     ],
   },
