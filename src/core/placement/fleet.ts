@@ -115,7 +115,8 @@ export class Fleet {
   /** The best spot now; books nothing. */
   place(request: PlacementRequest): Spot | null {
     const candidates = this.#candidatesOf(request, 'single');
-    const state = candidates.best();
+    let state = candidates.best();
+    if (!state && candidates.catchUp(this.#states)) state = candidates.best();
     this.#learn(candidates, state !== null, 1);
     return state && this.#spotOn(state, candidates);
   }
