@@ -96,12 +96,15 @@ function wake(planning: Planning): void {
 }
 
 /** What was freed may let go on what did not fit. */
-function unblock({ view }: Planning): void {
+function unblock({ view, reserving }: Planning): void {
   const { classes, freed, fleet, reservations, frugal } = view;
   if (freed.size === 0) return;
+  // What is kept for lower bands is room to the higher ones.
+  reserving.liftYoung();
   for (const shape of classes.shapes.afterFreeing(fleet, freed)) {
     for (const pending of shape.classes) if (pending.waiting > 0) classes.open.add(pending);
   }
+  for (const kept of reservations.values()) reservations.lay(kept);
   // What is kept for somebody is not free for the others of its kind.
   for (const { of } of reservations.values()) classes.open.add(of);
   for (const pending of frugal) if (pending.waiting > 0) classes.open.add(pending);

@@ -48,11 +48,28 @@ export class Reservations {
     return reservation?.of === pending ? reservation : undefined;
   }
 
+  /**
+   * Laid ones that give way to this: what has not waited too long to what has, and of two alike
+   * the one made later. Else each of two could keep the other from its place for ever.
+   */
+  yielding(to: Reservation): Reservation[] {
+    const found: Reservation[] = [];
+    let later = false;
+    // In the order in which they were made.
+    for (const other of this.#byBand.values()) {
+      if (other === to) later = true;
+      else if (!this.#laid.has(other) || (other.aged && !to.aged)) continue;
+      else if (later || (to.aged && !other.aged)) found.push(other);
+    }
+    return found;
+  }
+
   has(reservation: Reservation): boolean {
     return this.#byBand.get(reservation.of.request.band) === reservation;
   }
 
   add(reservation: Reservation): void {
+    this.#byBand.delete(reservation.of.request.band);
     this.#byBand.set(reservation.of.request.band, reservation);
     this.lay(reservation);
   }

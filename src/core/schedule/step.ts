@@ -106,12 +106,15 @@ function findPlace(
   request: PlacementRequest,
   count: number,
 ): Spot[] | null {
-  const own = planning.view.reservations.of(pending);
+  const { reservations } = planning.view;
+  const own = reservations.of(pending);
   if (pending.shape.blocked && !own) return null;
-  if (own) planning.view.reservations.lift(own);
+  const yielding = own ? reservations.yielding(own) : [];
+  if (own) for (const each of [own, ...yielding]) reservations.lift(each);
   const spots = planning.fit(request, count);
+  for (const each of yielding) reservations.lay(each);
   if (spots) return spots;
-  if (own) planning.view.reservations.lay(own);
+  if (own) reservations.lay(own);
   return planning.reserving.backfill(request, count);
 }
 
