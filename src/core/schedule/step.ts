@@ -91,7 +91,10 @@ function budgetOf({ view }: Planning, pending: PendingClass, count: number): Bud
   };
 }
 
-function holdBack({ view, telling }: Planning, pending: PendingClass, binding: Binding): void {
+function holdBack(planning: Planning, pending: PendingClass, binding: Binding): void {
+  const { view, telling, reserving } = planning;
+  // It could not use what is kept for it: others may.
+  reserving.release(pending);
   binding.account.waiting.add(pending);
   view.classes.open.delete(pending);
   telling.tell(pending, explainLimit(binding, pending.request));
