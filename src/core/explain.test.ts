@@ -68,9 +68,29 @@ describe('no room', () => {
 
   test('a gang whose members would each fit is told of the network', () => {
     const gang = wanting(3000, { gangSize: 2 });
-    const far = worker('w2', { network: 'b' });
-    expect(misfit(gang, worker('w1'), far)).toMatchObject({ code: 'GANG_NETWORK' });
-    expect(misfit(gang, worker('w1'))).toMatchObject({ code: 'NO_ROOM' });
+    const view = new PlannerView();
+    const big = worker('w1', { resources: { ...RESOURCES, cpuMillis: 6000 } });
+    const claim = { devices: [], share: 1000, ports: [], state: 'HELD' as const, memoryBytes: 0 };
+    const on = { owner: 'a' as AttemptUid, worker: 'w1' as WorkerId, cpuMillis: 3000 };
+    view.update({
+      ...NOTHING,
+      requests: [gang, wanting(1, { key: '' })],
+      workers: [big, worker('w2', { network: 'b' })],
+      claims: [held({ ...claim, ...on })],
+    });
+    expect(explainMisfit(view, gang)).toMatchObject({ code: 'GANG_NETWORK' });
+  });
+
+  test('a gang that no network could hold is told so', () => {
+    const gang = wanting(3000, { gangSize: 3 });
+    const far = worker('w3', { network: 'b' });
+    expect(misfit(gang, worker('w1'), worker('w2'), far)).toMatchObject({
+      code: 'NEVER_FITS_NOW',
+      sentence:
+        'it needs room for 3 members on one network; the largest holds 2, ' +
+        'even when nothing else runs',
+      suggestions: ['join workers for 1 more on one network'],
+    });
   });
 });
 

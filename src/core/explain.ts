@@ -2,6 +2,7 @@
 import type { Claim } from '../model/claim.ts';
 import type { FleetWorker, Rejection } from './placement/fleet.ts';
 import type { PlacementRequest } from './placement/request.ts';
+import { gangNeverFits } from './explain/gangRoom.ts';
 import { neverFits } from './explain/never.ts';
 import { count, duration, money, named } from './explain/words.ts';
 import type { PendingClass } from './schedule/classes.ts';
@@ -62,7 +63,8 @@ export function explainMisfit(view: PlannerView, request: PlacementRequest): Exp
     return explanation('NO_WORKER', 'no worker has joined yet', { suggestions });
   }
   const workers = [...fleet.rejections(request)].map(([reason, count]) => ({ reason, count }));
-  const never = neverFits(fleet, request);
+  const never =
+    neverFits(fleet, request) ?? (request.gangSize > 1 ? gangNeverFits(fleet, request) : null);
   if (never) return explanation('NEVER_FITS_NOW', never.sentence, { workers, ...never });
   if (isKeptForOthers(view, request)) {
     const sentence = 'the room there is is kept for work that has waited longer';

@@ -68,7 +68,8 @@ function tooLarge(
   said: (sentence: string, more?: string[]) => Never,
 ): Never {
   const { device, cpuMillis, memoryBytes, ports } = request.resources;
-  const largest = (of: (info: PlannerWorker) => number): number => Math.max(...workers.map(of));
+  const largest = (of: (info: PlannerWorker) => number): number =>
+    workers.reduce((most, info) => Math.max(most, of(info)), 0);
   const devices = device
     ? largest((info) => info.resources.devices.filter((each) => matches(each, device)).length)
     : 0;

@@ -151,7 +151,8 @@ describe('a gang', () => {
     const made = plan(view);
     expect(made.placements).toEqual([]);
     expect(made.waiting[0]?.why.sentence).toBe(
-      'no room on 2 workers: 2 with room for a member, but all 2 do not fit on one network',
+      'it needs room for 2 members on one network; the largest holds 1, ' +
+        'even when nothing else runs',
     );
     expect([...view.fleet.workers()].map(({ capacity }) => capacity.cpuFree)).toEqual([4000, 4000]);
   });
