@@ -141,7 +141,8 @@ export class PlannerWorld {
       for (const { task, claim } of placement.tasks) this.#start(task, claim);
     }
     for (const { tasks, victims } of preemptions) {
-      if (this.#refuses()) {
+      // As the state does: another one, on whose victims this one counts, may have been refused.
+      if (this.#refuses() || !this.#willFit(tasks, victims)) {
         this.#correct(tasks);
         for (const { uid } of victims) this.#dirty.claims.add(uid);
         refused = true;
@@ -151,6 +152,27 @@ export class PlannerWorld {
       for (const { task, claim } of tasks) this.#book(task, claim, Number.POSITIVE_INFINITY);
     }
     return refused;
+  }
+
+  /** Whether they fit when everything that is being stopped has gone. */
+  #willFit(
+    tasks: Plan['placements'][number]['tasks'],
+    victims: Plan['preemptions'][number]['victims'],
+  ): boolean {
+    const leaving = new Set(victims.map(({ uid }) => uid));
+    const capacities = new Map(
+      this.#workers.map(({ id, resources }) => [id, new Capacity(resources)]),
+    );
+    for (const [uid, { held }] of this.claims) {
+      if (held.claim.state === 'RELEASING' || leaving.has(uid)) continue;
+      capacities.get(held.claim.worker)?.take(held.claim);
+    }
+    return tasks.every(({ claim }) => {
+      const capacity = capacities.get(claim.worker);
+      const fits = capacity?.admits(claim) ?? false;
+      capacity?.take(claim);
+      return fits;
+    });
   }
 
   #correct(tasks: Plan['placements'][number]['tasks']): void {
