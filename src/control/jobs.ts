@@ -4,7 +4,7 @@ import { jobState } from '../core/lifecycle/job.ts';
 import type { Clock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import type { JobId } from '../model/ids.ts';
-import type { Job } from '../model/job.ts';
+import type { Job, JobSpec } from '../model/job.ts';
 import type { Principal } from '../model/token.ts';
 import type { Coordinator, Page, SubmitReply, SubmitRequest } from '../protocol/coordinator.ts';
 import type { JobView, ListJobsQuery } from '../protocol/jobs.ts';
@@ -54,7 +54,7 @@ export function createJobs(options: JobsOptions): Jobs {
   const waiters = new Map<JobId, Set<() => void>>();
 
   async function submit(who: Principal, request: SubmitRequest): Promise<SubmitReply> {
-    for (const spec of new Set(request.specs)) {
+    for (const spec of differentRequests(request.specs)) {
       const reason = neverFits(spec, options.pools, state.pools);
       if (reason === null) continue;
       throw new DroverError('NEVER_FITS', reason, {
@@ -192,6 +192,15 @@ export function createJobs(options: JobsOptions): Jobs {
     wakeWaiters,
     ...createJobLists({ state, committer, history, getJob, viewOf }),
   };
+}
+
+/** One of each run of specs that ask for the same: admission looks at nothing else. */
+function* differentRequests(specs: readonly JobSpec[]): Generator<JobSpec> {
+  let last: JobSpec | undefined;
+  for (const spec of specs) {
+    if (spec.resources !== last?.resources || spec.pool !== last.pool) yield spec;
+    last = spec;
+  }
 }
 
 function notFound(id: string): DroverError {
