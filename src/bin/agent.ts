@@ -32,6 +32,11 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
   const { dataDir } = settings.agent;
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const url = clusterUrl(dataDir, flags['join']);
+  const { level } = settings.logs;
+  const spool = startSpool({ url, dataDir, level }, (name, error) => {
+    log.error({ thread: name, err: error }, 'a part of the agent has failed: stopping');
+    process.exit(1);
+  });
   const resources = await resourcesOf(settings, log);
   const transport = httpTransport(url);
   shutdown.add(() => transport.close());
@@ -48,11 +53,7 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
       Promise.resolve().then(() => outputs.keepUntil(uid, () => spool.whenDrained(uid))),
   });
   const outputs = spoolSource(runtime);
-  const { level } = settings.logs;
-  const spool = startSpool(outputs, { url, dataDir, level }, (name, error) => {
-    log.error({ thread: name, err: error }, 'a part of the agent has failed: stopping');
-    process.exit(1);
-  });
+  spool.follow(outputs);
   shutdown.add(() => spool.close());
   const tunnels = createTunnelDialer({
     kinds: {

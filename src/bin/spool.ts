@@ -1,9 +1,14 @@
-/** Starts an agent's spool thread and tells it whose output there is. */
+/**
+ * Starts an agent's spool thread and tells it whose output there is. It is started first: it loads
+ * its code while the agent looks at the machine.
+ */
 import type { SpoolSource } from '../agent/spool.ts';
 import type { SpoolCalls, SpoolThreadOptions } from './threads/spool.ts';
 import { startThread } from './threads/start.ts';
 
 export interface SpoolThread {
+  /** Whose output to send, from now on. */
+  follow(source: SpoolSource): void;
   /** The source has attempts it had not, or some ended. */
   changed(): void;
   whenDrained(uid: string): Promise<void>;
@@ -11,7 +16,6 @@ export interface SpoolThread {
 }
 
 export function startSpool(
-  source: SpoolSource,
   options: SpoolThreadOptions,
   onDeath: (name: string, error: unknown) => void,
 ): SpoolThread {
@@ -21,6 +25,7 @@ export function startSpool(
     ['follow', 'whenDrained', 'close'],
     onDeath,
   );
+  let source: SpoolSource = { list: () => [] };
   let isStale = false;
   let isClosed = false;
   let telling: Promise<void> | null = null;
@@ -41,8 +46,11 @@ export function startSpool(
         telling = null;
       });
   };
-  changed();
   return {
+    follow(found) {
+      source = found;
+      changed();
+    },
     changed,
     whenDrained(uid) {
       changed();

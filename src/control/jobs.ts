@@ -104,7 +104,7 @@ export function createJobs(options: JobsOptions): Jobs {
 
   function checkFits(who: Principal, specs: readonly JobSpec[]): void {
     checkQuotas(state, who, specs);
-    for (const spec of new Set(specs)) {
+    for (const spec of differentRequests(specs)) {
       const reason = neverFits(spec, options.pools, state.pools);
       if (reason === null) continue;
       throw new DroverError('NEVER_FITS', reason, {
@@ -226,6 +226,15 @@ export function createJobs(options: JobsOptions): Jobs {
     wakeWaiters,
     ...createJobLists({ state, committer, history, getJob, viewOf }),
   };
+}
+
+/** One of each run of specs that ask for the same: admission looks at nothing else. */
+function* differentRequests(specs: readonly JobSpec[]): Generator<JobSpec> {
+  let last: JobSpec | undefined;
+  for (const spec of specs) {
+    if (spec.resources !== last?.resources || spec.pool !== last.pool) yield spec;
+    last = spec;
+  }
 }
 
 function notFound(id: string): DroverError {

@@ -26,12 +26,26 @@ export function requestOf(job: Asked): PlacementRequest {
 
 let last: { tenant: string; owner: string; spec: JobSpec; key: string } | null = null;
 
-/** Jobs submitted together often share one spec; then they share the key's text too. */
+/** Jobs submitted together mostly ask for the same; then they share the key's text too. */
 export function classKeyOf({ tenant, owner, spec }: Asked): string {
-  if (last?.spec !== spec || last.tenant !== tenant || last.owner !== owner) {
+  if (last?.tenant !== tenant || last.owner !== owner || !asksTheSame(last.spec, spec)) {
     last = { tenant, owner, spec, key: keyOf(tenant, owner, spec) };
   }
   return last.key;
+}
+
+/** In all that the key is made of. Parts left to their defaults are the same object everywhere. */
+function asksTheSame(a: JobSpec, b: JobSpec): boolean {
+  return (
+    a === b ||
+    (a.resources === b.resources &&
+      a.placement === b.placement &&
+      a.shape === b.shape &&
+      a.pool === b.pool &&
+      a.priority === b.priority &&
+      a.timeLimitMs === b.timeLimitMs &&
+      a.graceMs === b.graceMs)
+  );
 }
 
 /** Texts that users choose are quoted: no two different requests may have the same key. */

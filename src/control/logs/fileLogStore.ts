@@ -13,6 +13,7 @@ import type { LogRead, LogStore, OwnedChunk } from '../logs.ts';
 import { JobLog } from './jobLog.ts';
 import { LOG_STORE_LIMITS, type LogStoreLimits } from './limits.ts';
 import type { ReadResult } from './reader.ts';
+import { Sealer } from './sealer.ts';
 
 export interface FileLogStoreOptions {
   /** Holds nothing else. Made when the first byte arrives. */
@@ -36,9 +37,8 @@ class FileLogStore implements LogStore {
   readonly #jobs = new Map<string, JobLog>();
   readonly #withFile = new Set<JobLog>();
   readonly #queue = new Set<JobLog>();
-  readonly #sealQueue = new Set<JobLog>();
+  readonly #sealer: Sealer;
   readonly #rounds = new Map<JobLog, Promise<void>>();
-  #sealing: Promise<void> | undefined;
   #sweeper: Timer | undefined;
   #sweeping: Promise<void> | undefined;
   #pendingBytes = 0;
@@ -47,6 +47,7 @@ class FileLogStore implements LogStore {
   constructor(options: FileLogStoreOptions) {
     this.#options = options;
     this.#limits = { ...LOG_STORE_LIMITS, ...options.limits };
+    this.#sealer = new Sealer(options);
   }
 
   async append(chunks: OwnedChunk[]): Promise<LogAck[]> {
@@ -116,7 +117,7 @@ class FileLogStore implements LogStore {
       await job.runRound();
       await job.rotate(this.#limits.segmentBytes);
       await this.#trackFile(job);
-      this.#sealLater(job);
+      this.#sealer.later(job);
     } catch (error) {
       this.#options.log.error({ folder: job.folder, err: error }, 'cannot close a log file');
     } finally {
@@ -219,43 +220,11 @@ class FileLogStore implements LogStore {
       if (!tooMany && job.usedAtMs > oldest) break;
       if (!job.idle) continue;
       await job.rotate(this.#limits.idleSealBytes);
-      this.#sealLater(job);
-      if (!job.idle || this.#sealQueue.has(job)) continue;
+      this.#sealer.later(job);
+      if (!job.idle || this.#sealer.has(job)) continue;
       this.#jobs.delete(id);
       this.#withFile.delete(job);
       await job.closeFile();
-    }
-  }
-
-  #sealLater(job: JobLog): void {
-    if (!job.needsSealing || this.#closed) return;
-    this.#sealQueue.add(job);
-    this.#startSealing();
-  }
-
-  #startSealing(): void {
-    this.#sealing ??= this.#sealAll().finally(() => {
-      this.#sealing = undefined;
-      // What was queued after the last one was done and before we heard of it.
-      if (this.#sealQueue.size > 0 && !this.#closed) this.#startSealing();
-    });
-  }
-
-  /** One at a time, so that compression leaves a core for what arrives. */
-  async #sealAll(): Promise<void> {
-    for (const job of this.#sealQueue) {
-      if (this.#closed) return;
-      // First, so that a segment that closes meanwhile queues it again.
-      this.#sealQueue.delete(job);
-      job.users++;
-      try {
-        await job.seal();
-      } catch (error) {
-        // The open form stays readable; the next round or sweep tries again.
-        this.#options.log.warn({ folder: job.folder, err: error }, 'cannot compress a log yet');
-      } finally {
-        job.users--;
-      }
     }
   }
 
@@ -264,7 +233,7 @@ class FileLogStore implements LogStore {
     this.#sweeper?.cancel();
     for (const job of this.#jobs.values()) job.endWaits();
     while (this.#rounds.size > 0) await Promise.all(this.#rounds.values());
-    await this.#sealing;
+    await this.#sealer.close();
     await this.#sweeping;
     for (const job of this.#jobs.values()) await job.closeFile();
     this.#jobs.clear();

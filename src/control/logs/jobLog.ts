@@ -233,20 +233,26 @@ export class JobLog {
     const last = this.#state?.segments.at(-1);
     if (last?.phase !== 'open' || last.bytes < bytes || this.#writing || this.#dirtyTail) return;
     last.phase = 'closed';
+    last.closedAtMs = this.#clock.now();
     await this.closeFile();
   }
 
-  get needsSealing(): boolean {
-    return this.#state?.segments.some((segment) => segment.phase === 'closed') ?? false;
+  /** When the next closed segment is to be compressed; null when there is none. */
+  get sealAtMs(): number | null {
+    const next = this.#state?.segments.find(({ phase }) => phase === 'closed');
+    return next === undefined ? null : next.closedAtMs + this.#limits.sealAfterMs;
   }
 
-  /** Compresses closed segments. Readers and appends go on meanwhile. */
+  /** Compresses the closed segments that are due. Readers and appends go on meanwhile. */
   async seal(): Promise<void> {
     const segments = this.#state?.segments ?? [];
-    for (const segment of segments.filter(({ phase }) => phase === 'closed')) {
+    const nowMs = this.#clock.now();
+    while ((this.sealAtMs ?? Infinity) <= nowMs) {
+      const at = segments.findIndex(({ phase }) => phase === 'closed');
+      const segment = segments[at];
+      if (segment === undefined) return;
       const target = segmentPath(this.folder, segment.ordinal, 'zst');
-      const sealed = await sealSegment(segment, target);
-      segments[segments.indexOf(segment)] = sealed;
+      segments[at] = await sealSegment(segment, target);
       await rm(segment.path, { force: true });
     }
   }

@@ -12,6 +12,8 @@ export interface LogStoreLimits {
   jobBytes: number;
   /** An open segment of this size is closed and compressed: bounds what a restart has to scan. */
   segmentBytes: number;
+  /** It is compressed so long after: who follows a busy job has read it by then. */
+  sealAfterMs: number;
   /** What one index entry covers and one decompression yields: bounds the cost of a seek. */
   blockBytes: number;
   /** A job's bytes per write and fsync: bounds memory, and how far a segment overshoots. */
@@ -41,6 +43,7 @@ export const LOG_STORE_LIMITS: Readonly<LogStoreLimits> = {
   lineBytes: 64 * KiB,
   jobBytes: 1024 * MiB,
   segmentBytes: 16 * MiB,
+  sealAfterMs: 10_000,
   blockBytes: 128 * KiB,
   roundBytes: 8 * MiB,
   pendingBytes: 128 * MiB,

@@ -28,8 +28,14 @@ const MAX_BLOCK_BYTES = 64 * 1024 * 1024;
 
 const zip = promisify(zstdCompress);
 const unzip = promisify(zstdDecompress);
+/** Output comes in pieces of this size, 16 KiB unless told; each costs more than its bytes. */
+const PACKED_PIECE_BYTES = 64 * 1024;
+const BLOCK_PIECE_BYTES = 256 * 1024;
 const compress = (bytes: Buffer): Promise<Buffer> =>
-  zip(bytes, { params: { [constants.ZSTD_c_compressionLevel]: LEVEL } });
+  zip(bytes, {
+    params: { [constants.ZSTD_c_compressionLevel]: LEVEL },
+    chunkSize: PACKED_PIECE_BYTES,
+  });
 
 interface SealedIndex {
   blocks: (Omit<Block, 'tasks'> & { tasks: number[] })[];
@@ -105,7 +111,18 @@ export async function openSealed(ordinal: number, path: string): Promise<Segment
     const { attempts, kept, noticed } = index;
     const blocks = index.blocks.map((block) => ({ ...block, tasks: new Set(block.tasks) }));
     const refs = new Map<string, number>();
-    return { ordinal, path, phase: 'sealed', bytes, blocks, attempts, refs, kept, noticed };
+    return {
+      ordinal,
+      path,
+      phase: 'sealed',
+      closedAtMs: 0,
+      bytes,
+      blocks,
+      attempts,
+      refs,
+      kept,
+      noticed,
+    };
   } finally {
     await handle.close();
   }
@@ -113,7 +130,10 @@ export async function openSealed(ordinal: number, path: string): Promise<Segment
 
 export async function decompressBlock(path: string, packed: Buffer): Promise<Buffer> {
   try {
-    return await unzip(packed, { maxOutputLength: MAX_BLOCK_BYTES });
+    return await unzip(packed, {
+      maxOutputLength: MAX_BLOCK_BYTES,
+      chunkSize: BLOCK_PIECE_BYTES,
+    });
   } catch (cause) {
     throw damaged(path, cause);
   }

@@ -34,6 +34,8 @@ export interface Segment {
   path: string;
   /** open: appended to. closed: never again. sealed: compressed. */
   phase: 'open' | 'closed' | 'sealed';
+  /** When it was closed; 0 for what an earlier process left. */
+  closedAtMs: number;
   /** Bytes of the file that count; what lies behind them was never acknowledged. */
   bytes: number;
   blocks: Block[];
@@ -53,6 +55,7 @@ export function emptySegment(ordinal: number, path: string): Segment {
     ordinal,
     path,
     phase: 'open',
+    closedAtMs: 0,
     bytes,
     blocks: [],
     attempts: [],
