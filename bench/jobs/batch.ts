@@ -17,6 +17,15 @@ export async function batch(bench: Bench): Promise<void> {
       await server.close();
     }
   });
+  await measure(bench, DROVER_SYSTEM, ['sweepRate'], async () => {
+    const server = await DroverServer.start(folder(bench, 'drover'));
+    try {
+      await server.drainLocalAgent();
+      await overHttp(bench, DROVER_SYSTEM, server.port, server.sweep('sweep'), 'sweepRate');
+    } finally {
+      await server.close();
+    }
+  });
   await measure(bench, DROVER_SYSTEM, ['batchRate'], async () => {
     const server = await DroverServer.start(folder(bench, 'drover'));
     try {
@@ -52,10 +61,11 @@ async function overHttp(
   system: System,
   port: number,
   request: RequestShape,
+  metric: 'batchRate' | 'sweepRate' = 'batchRate',
 ): Promise<number> {
   const { seconds, warmupSeconds } = bench;
   const result = await closedLoop({ port, request, connections: 1, seconds, warmupSeconds });
   const value = result.perSecond * BATCH_SIZE;
-  bench.report.add('batchRate', { ...system, value, note: 'over HTTP, one connection' });
+  bench.report.add(metric, { ...system, value, note: 'over HTTP, one connection' });
   return result.accepted * BATCH_SIZE;
 }

@@ -96,7 +96,7 @@ describe('gangs', () => {
     );
     expect(entry).toMatchObject({
       pendingTasks: 5,
-      reason: expect.stringMatching(/room for a member, but all 5 do not fit/),
+      reason: expect.stringMatching(/room for 5 members on one network; the largest holds 4/),
     });
     expect((await journey.attempts(id)).length).toBe(0);
     await journey.drover('cancel', id);

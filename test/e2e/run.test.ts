@@ -33,7 +33,7 @@ describe('exit codes', () => {
 
   test('what never was placed says what it waited for', async () => {
     const { stderr } = await run('--gpus', '1', '--start-within', '1s', '--', 'true');
-    expect(stderr).toMatch(/UNSCHEDULABLE: not started within 1 s: .*device/);
+    expect(stderr).toMatch(/UNSCHEDULABLE: not started within 1 s: it needs a worker with 1 gpu/);
   });
 
   test('cancelled by somebody else', async () => {

@@ -177,6 +177,17 @@ export class DroverServer {
     });
   }
 
+  /** As a sweep of parameters sends it: every command and name is another. */
+  sweep(run: string): RequestShape {
+    const jobs = Array.from({ length: BATCH_SIZE }, (_, at) => ({
+      ...PAYLOAD,
+      name: `sweep-${at}`,
+      command: [...PAYLOAD.command, `--seed=${at}`],
+      env: { ...PAYLOAD.env, SEED: String(at) },
+    }));
+    return this.#shape(PATHS.batch, run, { jobs });
+  }
+
   #shape(path: string, run: string, body: unknown): RequestShape {
     return {
       method: 'POST',

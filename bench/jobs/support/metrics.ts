@@ -39,7 +39,8 @@ export const METRICS = {
   pacedP50: atMost(1, 'p50 of a submit at a paced 2,000/s', 'ms', null),
   pacedP99: atMost(1, 'p99 of a submit at a paced 2,000/s', 'ms', 20),
 
-  batchRate: rate(2, 'calls of 1,000 jobs, one at a time', 'jobs/s', 60_000),
+  batchRate: rate(2, 'calls of 1,000 equal jobs, one at a time', 'jobs/s', 60_000),
+  sweepRate: rate(2, 'calls of 1,000 jobs that all differ', 'jobs/s', 60_000),
 
   executeRate: rate(3, 'place, deliver, run as no-op, complete; 8 agents', 'tasks/s', 8000),
   executeRows: atMost(3, 'rows kept per task', 'rows', null),
