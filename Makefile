@@ -49,6 +49,10 @@ gen: setup ## Generate src/protocol/gen from proto/
 sim: setup ## The simulator on SEEDS=500 seeds (SEED=n replays one; docs/simulator.md)
 	@node test/sim/main.ts $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --from $(FROM)) $(ARGS)
 
+sim-fleet: setup ## A day of a large fleet (WORKERS=100000 JOBS=1000000 SEED=1; docs/simulate.md)
+	@node --max-old-space-size=16384 test/sim/fleet.ts --workers $(or $(WORKERS),100000) \
+	  --jobs $(or $(JOBS),1000000) --seed $(or $(SEED),1) $(ARGS)
+
 soak: setup system-packages ## The long faults: 200 kills of the controller under load
 	SOAK=1 npm run --silent test -- --project system $(ARGS)
 
@@ -59,6 +63,9 @@ bench-jobs: setup $(BENCH_INSTALLED) ## Measure jobs beside BullMQ, graphile-wor
 bench-placement: setup ## How full a fleet gets: TRACES=DIR [SEEDS=10], beside best fit and FGD
 	@[ -n "$(TRACES)" ] || { node bench/placement/main.ts; exit 2; }
 	node bench/placement/main.ts --traces "$(TRACES)" $(BENCH_SEEDS) $(ARGS)
+
+bench-scheduler: setup ## Measure the planner; TRACES=DIR takes the openb traces
+	node bench/scheduler/main.ts $(if $(TRACES),--traces $(TRACES)) $(ARGS)
 
 system-packages: ## Install what tests need from Debian or Ubuntu (as root; else says what)
 	@tools/system-packages.sh strace eatmydata faketime prometheus python3 curl
@@ -74,8 +81,8 @@ help: ## This list
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } \
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: up setup test check fmt gen sim soak bench-jobs bench-placement system-packages lock
-.PHONY: clean help
+.PHONY: up setup test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler
+.PHONY: bench-placement system-packages lock clean help
 
 .node/bin/node:
 	@tools/get-node.sh node-$(PLATFORM)@$(NODE_VERSION)

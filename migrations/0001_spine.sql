@@ -25,6 +25,7 @@ CREATE TABLE jobs (
   cancel_requested_at_ms bigint,
   cancelled_by text,
   ended_at_ms bigint,
+  spent_micros bigint NOT NULL DEFAULT 0,
   version bigint NOT NULL DEFAULT 1,
   end_state text,
   end_reason text,
@@ -85,6 +86,7 @@ CREATE TABLE attempts (
   round bigint NOT NULL,
   worker text NOT NULL,
   assigned_at_ms bigint NOT NULL,
+  price_micros bigint NOT NULL,
   state text NOT NULL DEFAULT 'ASSIGNED',
   stop_cause text,
   cause text,
@@ -95,6 +97,9 @@ CREATE TABLE attempts (
   ended_at_ms bigint,
   stdout_bytes bigint,
   stderr_bytes bigint,
+  charges bigint NOT NULL DEFAULT 0,
+  charged_micros bigint NOT NULL DEFAULT 0,
+  charged_device_ms bigint NOT NULL DEFAULT 0,
   version bigint NOT NULL DEFAULT 1,
   PRIMARY KEY (job, task_index, n)
 ) /*sqlite WITHOUT ROWID */;
@@ -120,6 +125,7 @@ CREATE TABLE workers (
   network text NOT NULL,
   resources text NOT NULL,
   attributes text NOT NULL,
+  terms text NOT NULL,
   agent_version text NOT NULL,
   state text NOT NULL,
   draining bigint NOT NULL,
@@ -164,3 +170,65 @@ CREATE TABLE events (
 ) /*sqlite WITHOUT ROWID */;
 
 CREATE INDEX events_of_job ON events (job, epoch, seq) WHERE job IS NOT NULL;
+
+-- What a tenant, or with a user one of its users, may use; an absent limit limits nothing.
+CREATE TABLE budgets (
+  tenant text NOT NULL,
+  user_name text NOT NULL,
+  weight double precision NOT NULL,
+  device_millis bigint,
+  device_hours_per_day double precision,
+  device_hours_per_month double precision,
+  micros_per_day bigint,
+  micros_per_month bigint,
+  mode text NOT NULL,
+  at_limit text NOT NULL,
+  version bigint NOT NULL,
+  PRIMARY KEY (tenant, user_name)
+) /*sqlite WITHOUT ROWID */;
+
+-- What it has used: sums of the ledger for this day and month, and the decayed use of fair shares.
+CREATE TABLE accounts (
+  tenant text NOT NULL,
+  user_name text NOT NULL,
+  cpu_use double precision NOT NULL,
+  memory_use double precision NOT NULL,
+  device_use double precision NOT NULL,
+  as_of_ms bigint NOT NULL,
+  day bigint NOT NULL,
+  day_micros bigint NOT NULL,
+  day_device_ms bigint NOT NULL,
+  month bigint NOT NULL,
+  month_micros bigint NOT NULL,
+  month_device_ms bigint NOT NULL,
+  version bigint NOT NULL,
+  PRIMARY KEY (tenant, user_name)
+) /*sqlite WITHOUT ROWID */;
+
+-- Charges, in double entry: the sum over all rows is 0.
+CREATE TABLE ledger (
+  until_ms bigint NOT NULL,
+  attempt text NOT NULL,
+  n bigint NOT NULL,
+  account text NOT NULL,
+  tenant text NOT NULL,
+  user_name text NOT NULL,
+  pool text NOT NULL,
+  micros bigint NOT NULL,
+  device_ms bigint NOT NULL,
+  PRIMARY KEY (until_ms, attempt, n, account)
+) /*sqlite WITHOUT ROWID */;
+
+-- The same by day (since 1970, UTC), tenant, user and pool, with what the ledger does not count.
+CREATE TABLE usage_days (
+  day bigint NOT NULL,
+  tenant text NOT NULL,
+  user_name text NOT NULL,
+  pool text NOT NULL,
+  micros bigint NOT NULL,
+  device_ms bigint NOT NULL,
+  cpu_ms bigint NOT NULL,
+  attempts bigint NOT NULL,
+  version bigint NOT NULL,
+  PRIMARY KEY (day, tenant, user_name, pool)
+) /*sqlite WITHOUT ROWID */;

@@ -46,7 +46,7 @@ export async function execute(bench: Bench): Promise<void> {
   }
 }
 
-export function taskCount(bench: Bench): number {
+function taskCount(bench: Bench): number {
   return Math.ceil((bench.seconds * TASKS_PER_SECOND) / BATCH_SIZE) * BATCH_SIZE;
 }
 

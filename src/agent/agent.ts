@@ -2,6 +2,7 @@
  * The agent: says what it sees, does what it is told, and ends its attempts when nobody has
  * answered for too long. All effects are passed in, so the simulator runs this very code.
  */
+import { createHash } from 'node:crypto';
 import { sleep, type Clock, type Timer } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
@@ -28,6 +29,8 @@ export interface Identity {
   clusterId: string;
   /** How often an agent has started on this identity: orders its syncs after all earlier ones. */
   starts: number;
+  /** What the controller was told of the machine, to tell it again when it has changed. */
+  told?: string;
 }
 
 export interface IdentityFile {
@@ -69,6 +72,9 @@ const START_PAUSE_MS = 5;
 /** The agent looks this often whether a lease of its own has run out. */
 const LEASE_CHECK_MS = 1000;
 
+/** A join token that is over does not end a worker that has its own. */
+const REFUSALS = new Set<string>(['UNAUTHENTICATED', 'PERMISSION_DENIED', 'TOO_MANY']);
+
 export function startAgent(options: AgentOptions): Agent {
   const { transport, runtime, clock, random, log } = options;
   let identity: Identity | null = null;
@@ -86,8 +92,11 @@ export function startAgent(options: AgentOptions): Agent {
    */
   let newest = 0;
   let sendSoon = false;
+  const description = describe(options.registration);
 
   const saved = options.identityFile.load();
+  /** Joins once more although it is a worker already; not if that is refused. */
+  let tellAgain = saved !== null && saved.told !== description && options.joinToken !== null;
   if (saved) {
     identity = { ...saved, starts: saved.starts + 1 };
     options.identityFile.save(identity);
@@ -103,6 +112,7 @@ export function startAgent(options: AgentOptions): Agent {
     const mine = ++newest;
     try {
       if (!identity) await join();
+      else if (tellAgain) await joinAgain();
       else await exchange(identity);
       failures = 0;
       if (mine === newest) next(0);
@@ -139,10 +149,23 @@ export function startAgent(options: AgentOptions): Agent {
     }
     const reply = await transport.join(options.joinToken, options.registration);
     if (closed) return;
-    identity = { worker: reply.worker, token: reply.token, clusterId: reply.clusterId, starts: 1 };
+    const { worker, token, clusterId } = reply;
+    identity = { worker, token, clusterId, starts: 1, told: description };
+    tellAgain = false;
     options.identityFile.save(identity);
     timers = reply.timers;
     options.onJoined?.(reply.worker);
+  }
+
+  /** Its resources, address or terms have changed since: the same worker, described anew. */
+  async function joinAgain(): Promise<void> {
+    try {
+      await join();
+    } catch (error) {
+      if (!(error instanceof DroverError) || !REFUSALS.has(error.code)) throw error;
+      tellAgain = false;
+      log.warn({ problem: error.message }, 'what changed on this machine could not be told');
+    }
   }
 
   async function exchange(as: Identity): Promise<void> {
@@ -267,4 +290,9 @@ export function startAgent(options: AgentOptions): Agent {
       await runtime.close();
     },
   };
+}
+
+/** The boot id comes with every sync. */
+function describe({ bootId: _bootId, ...lasting }: JoinRequest): string {
+  return createHash('sha256').update(JSON.stringify(lasting)).digest('hex');
 }

@@ -8,6 +8,7 @@ function machine() {
   const observations: Observation[] = [];
   const runtime = {
     list: () => observations.map((observation) => ({ observation })),
+    hasFiles: (uid: string) => uid !== 'waits',
     outputFiles: (uid: string) => ({ stdout: `/d/${uid}/stdout`, stderr: `/d/${uid}/stderr` }),
   } as ProcessRuntime;
   return { observations, outputs: spoolSource(runtime) };
@@ -16,6 +17,7 @@ function machine() {
 test('attempts on the machine, with where their bytes and offsets lie', () => {
   const { observations, outputs } = machine();
   observations.push({ uid: 'a', state: 'RUNNING' }, { uid: 'b', state: 'ENDED' });
+  observations.push({ uid: 'waits', state: 'STARTING' });
   expect(outputs.list()).toEqual([
     {
       uid: 'a',

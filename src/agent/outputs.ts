@@ -21,6 +21,7 @@ export function spoolSource(runtime: ProcessRuntime): Outputs {
     list() {
       const outputs = runtime
         .list()
+        .filter(({ observation: { uid } }) => runtime.hasFiles(uid))
         .map(({ observation: { uid, state } }) => outputOf(uid, state === 'ENDED'));
       const listed = new Set(outputs.map(({ uid }) => uid));
       const forgotten = [...kept].filter((uid) => !listed.has(uid));

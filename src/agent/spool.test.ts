@@ -34,7 +34,8 @@ class FakeController {
 
   send = async (body: Uint8Array): Promise<LogAck[]> => {
     if (this.away) throw new DroverError('UNAVAILABLE', 'nobody there');
-    const chunks = decodeLogFrames(body);
+    // A copy, as on a wire: the spool uses its buffer again.
+    const chunks = decodeLogFrames(Buffer.from(body));
     this.requests.push(chunks);
     if (this.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, this.delayMs));
     return chunks.map((chunk) => {

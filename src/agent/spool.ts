@@ -1,8 +1,8 @@
 /**
  * Sends what attempts write to the controller. The attempts' own files are the spool: nothing is
  * copied, an agent that restarts goes on from the last acknowledged offset, and what is sent twice
- * is dropped there. One request is in flight at a time and takes a share of every attempt that has
- * something new; the next is filled meanwhile.
+ * is dropped there. One request is in flight at a time; the next is filled when it is answered,
+ * with what is new by then, so that a line waits for one request and not for a queue of them.
  */
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -31,7 +31,10 @@ export interface SpoolSource {
 
 export interface SpoolOptions {
   source: SpoolSource;
-  /** Posts a body of log frames; resolves with the acknowledgements, in the order of its chunks. */
+  /**
+   * Posts a body of log frames; resolves with the acknowledgements, in the order of its chunks.
+   * Then the body is filled anew.
+   */
   send(body: Uint8Array): Promise<LogAck[]>;
   clock: Clock;
   log: Log;
@@ -65,7 +68,6 @@ class FileSpool implements Spool {
   readonly #attempts = new Map<string, SpooledAttempt>();
   readonly #waiting = new Map<string, PromiseWithResolvers<void>>();
   readonly #running: Promise<void>;
-  #inFlight: Promise<void> | undefined;
   #remembering: Promise<void> | undefined;
   #rememberedAtMs = 0;
   #sourceChanged = true;
@@ -103,12 +105,11 @@ class FileSpool implements Spool {
     this.#wakeUp.wake();
     this.#retry.wake();
     await this.#running;
-    await this.#inFlight;
     await this.#remembering;
     await this.#rememberAll();
     for (const attempt of this.#attempts.values()) {
       attempt.unwatchFiles();
-      await attempt.closeFiles();
+      attempt.closeFiles();
     }
   }
 
@@ -126,8 +127,8 @@ class FileSpool implements Spool {
 
   async #flush(): Promise<void> {
     const nowMs = this.#options.clock.bootMs();
-    await this.#followSource(nowMs);
-    const isFull = await fillBatch({
+    this.#followSource(nowMs);
+    const isFull = fillBatch({
       attempts: this.#attempts,
       batch: this.#batch,
       limits: this.#limits,
@@ -137,16 +138,12 @@ class FileSpool implements Spool {
       grew: (attempt) => this.#grew(attempt),
       finish: (attempt) => this.#finish(attempt),
     });
-    if (this.#batch.filled.length > 0) {
-      await this.#inFlight;
-      if (this.#closed) return;
-      this.#inFlight = this.#deliver(this.#batch);
-    }
+    if (this.#batch.filled.length > 0) await this.#deliver(this.#batch);
     this.#rememberLater(nowMs);
     if (!isFull) await this.#wakeUp.sleep(this.#pauseMs());
   }
 
-  async #followSource(nowMs: number): Promise<void> {
+  #followSource(nowMs: number): void {
     if (!this.#sourceChanged && nowMs - this.#listedAtMs < this.#limits.recheckMs) return;
     this.#sourceChanged = false;
     this.#listedAtMs = nowMs;
@@ -154,37 +151,37 @@ class FileSpool implements Spool {
     for (const found of this.#options.source.list()) {
       gone.delete(found.uid);
       const known = this.#attempts.get(found.uid);
-      if (known === undefined) await this.#add(found, nowMs);
+      if (known === undefined) this.#add(found, nowMs);
       else if (found.ended && !known.ended) {
         known.ended = true;
         this.#grew(known);
       }
     }
-    for (const uid of gone) await this.#remove(uid);
+    for (const uid of gone) this.#remove(uid);
   }
 
-  async #add(found: SpoolAttempt, nowMs: number): Promise<void> {
+  #add(found: SpoolAttempt, nowMs: number): void {
     const attempt = new SpooledAttempt(found, nowMs);
     try {
-      await attempt.recall();
+      attempt.recall();
     } catch (error) {
       this.#options.log.warn({ uid: found.uid, err: error }, 'log offsets unreadable: sends all');
     }
     this.#attempts.set(found.uid, attempt);
   }
 
-  async #remove(uid: string): Promise<void> {
+  #remove(uid: string): void {
     const attempt = this.#attempts.get(uid);
     this.#attempts.delete(uid);
     attempt?.unwatchFiles();
-    await attempt?.closeFiles();
+    attempt?.closeFiles();
     this.#settle(uid);
   }
 
-  async #finish(attempt: SpooledAttempt): Promise<void> {
+  #finish(attempt: SpooledAttempt): void {
     attempt.phase = 'drained';
     attempt.unwatchFiles();
-    await attempt.closeFiles();
+    attempt.closeFiles();
     this.#settle(attempt.uid);
   }
 
@@ -214,7 +211,7 @@ class FileSpool implements Spool {
   /** The same bytes again until they arrive: the controller drops what it had. */
   async #deliver(batch: SpoolBatch): Promise<void> {
     const { filled } = batch;
-    const body = batch.encode();
+    const body = batch.body();
     for (let failures = 0; !this.#closed; failures++) {
       try {
         const acks = await this.#options.send(body);

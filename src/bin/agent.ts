@@ -8,7 +8,6 @@ import { bootId, machineId } from '../agent/devices/machine.ts';
 import { parseResources } from '../agent/devices/parse.ts';
 import { identityFile } from '../agent/identity.ts';
 import { createProcessRuntime } from '../agent/runtimes/process.ts';
-import { createSpool } from '../agent/spool.ts';
 import { spoolSource } from '../agent/outputs.ts';
 import { createExecHandler } from '../agent/tunnel/exec.ts';
 import { createTunnelDialer } from '../agent/tunnel/dialer.ts';
@@ -18,9 +17,10 @@ import { DroverError } from '../lib/errors.ts';
 import { createLog, type Log } from '../lib/log.ts';
 import { systemRandom } from '../lib/random.ts';
 import type { Settings } from '../model/settings.ts';
-import { AGENT_VERSION, type JoinRequest } from '../protocol/agent.ts';
+import { AGENT_VERSION, PREFLIGHT, type JoinRequest } from '../protocol/agent.ts';
 import { tellFailure } from './failure.ts';
 import type { RoleArguments } from './roles.ts';
+import { startSpool } from './spool.ts';
 import { shutdownOnSignals, tellReady, type Shutdown } from './shutdown.ts';
 
 const clock = systemClock;
@@ -41,18 +41,17 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
     clock,
     log,
     random,
+    favourAgent: true,
     machineHasGpus: resources.devices.some((device) => device.kind === 'gpu'),
     // Asked from within this call for attempts of an earlier agent: by then the spool exists.
     beforeForget: (uid) =>
       Promise.resolve().then(() => outputs.keepUntil(uid, () => spool.whenDrained(uid))),
   });
   const outputs = spoolSource(runtime);
-  const spool = createSpool({
-    source: outputs,
-    send: (body) => transport.sendLogs(identity.load()?.token ?? '', body),
-    clock,
-    log,
-    random,
+  const { level } = settings.logs;
+  const spool = startSpool(outputs, { url, dataDir, level }, (name, error) => {
+    log.error({ thread: name, err: error }, 'a part of the agent has failed: stopping');
+    process.exit(1);
   });
   shutdown.add(() => spool.close());
   const tunnels = createTunnelDialer({
@@ -68,7 +67,7 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
     transport,
     runtime,
     identityFile: identity,
-    registration: registration(settings, resources, runtime.limits),
+    registration: registration(settings, resources, runtime.limits, flags),
     joinToken: joinToken(positionals),
     clock,
     random,
@@ -100,6 +99,7 @@ function registration(
   settings: Settings,
   resources: JoinRequest['resources'],
   limits: string,
+  flags: RoleArguments['flags'],
 ): JoinRequest {
   const { agent } = settings;
   return {
@@ -110,9 +110,22 @@ function registration(
     // Without a word on who reaches whom, only tasks on one machine surely reach each other.
     network: agent.network || `host:${machineId('')}`,
     agentVersion: AGENT_VERSION,
-    capabilities: ['process', 'exec'],
+    capabilities: ['process', 'exec', PREFLIGHT],
     attributes: { ...agent.attributes, limits },
     resources,
+    terms: termsOf(agent.accepts, flags),
+  };
+}
+
+/** Flags are the stronger; each tenant is named by one of its own. */
+function termsOf(
+  { tenants, interruptibleOnly }: Settings['agent']['accepts'],
+  flags: RoleArguments['flags'],
+): JoinRequest['terms'] {
+  const named = flags['only-tenant'];
+  return {
+    tenants: Array.isArray(named) ? named : tenants,
+    interruptibleOnly: flags['only-interruptible'] === true || interruptibleOnly,
   };
 }
 
@@ -136,7 +149,7 @@ function addressOf({ agent }: Settings): string {
 }
 
 /** Given now, or remembered from the first join. */
-function clusterUrl(dataDir: string, given: string | boolean | undefined): string {
+function clusterUrl(dataDir: string, given: RoleArguments['flags'][string]): string {
   if (typeof given === 'string') {
     if (URL.canParse(given) && /^https?:$/.test(new URL(given).protocol)) return given;
     throw new DroverError('INVALID_ARGUMENT', `"${given}" is not the URL of a cluster`, {

@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path';
 import { freePool, type PoolPolicy } from '../core/placement/admission.ts';
+import { DEFAULT_POLICY } from '../core/schedule/plan.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { registerLogRoutes } from '../gateway/rest/logs.ts';
 import { createExecRoute } from '../gateway/tunnel/exec.ts';
@@ -52,7 +53,8 @@ export async function startController(
         longPollMs: settings.leases.longPollMs,
       },
       loops: settings.loops,
-      pools: poolLimits(settings),
+      pools: poolPolicies(settings),
+      schedule: { ...DEFAULT_POLICY, ...settings.schedule },
     },
     tokens,
     level: settings.logs.level,
@@ -88,7 +90,7 @@ function storeSettings({ store, data }: Settings): StoreSettings {
   return { kind: 'sqlite', file: join(data.dir, 'drover.db'), cacheBytes, checkpointPages };
 }
 
-function poolLimits(settings: Settings): PoolPolicy[] {
+function poolPolicies(settings: Settings): PoolPolicy[] {
   const { pools: configured } = settings.fleet;
   const pools: PoolPolicy[] = Object.entries(configured).map(
     ([name, { largestWorker: most, ...pool }]) => ({

@@ -12,7 +12,7 @@ import { runUp } from './up.ts';
 export interface RoleArguments {
   settings: Settings;
   positionals: string[];
-  flags: Record<string, string | boolean | undefined>;
+  flags: Record<string, string | boolean | string[] | undefined>;
 }
 
 interface Role {
@@ -53,10 +53,14 @@ const ROLES = {
   agent: {
     usage:
       'drover agent --join URL [TOKEN] [--data DIR] [--name N] ' +
-      '[--resources cpus=16,mem=64Gi,gpus=4:A100]\n' +
+      '[--resources cpus=16,mem=64Gi,gpus=4:A100] [--only-tenant T] [--only-interruptible]\n' +
       'TOKEN may be left out where DROVER_JOIN_TOKEN holds it, and once the machine has joined.',
     settings: { ...AGENT_FLAGS, data: 'agent.dataDir' },
-    options: { join: { type: 'string' } },
+    options: {
+      join: { type: 'string' },
+      'only-tenant': { type: 'string', multiple: true },
+      'only-interruptible': { type: 'boolean' },
+    },
     run: runAgent,
   },
 } satisfies Record<string, Role>;

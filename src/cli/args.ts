@@ -123,3 +123,16 @@ export function wholeNumber(text: string, what: string, least = 0): number {
   }
   return value;
 }
+
+/** One of a few words; the nearest is named where it is none of them. */
+export function oneOf<Value extends string>(
+  text: string,
+  values: readonly Value[],
+  what: string,
+): Value {
+  const found = values.find((value) => value === text);
+  if (found !== undefined) return found;
+  const close = nearest(text, values);
+  const hint = close ? `did you mean ${close}?` : values.join(', ');
+  throw new UsageError(`${what} ${JSON.stringify(text)} is not known`, hint);
+}

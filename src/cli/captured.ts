@@ -1,5 +1,6 @@
 /** Runs a command line in this process and keeps what it printed. */
 import { Readable } from 'node:stream';
+import type { Simulate } from '../protocol/simulation.ts';
 import { runCli } from './cli.ts';
 import type { CliIo, Output } from './io.ts';
 import { FAKE_TOKEN } from './fakeServer.ts';
@@ -19,6 +20,7 @@ export interface CaptureOptions {
   /** Columns of the terminal both outputs are; 0 for pipes. */
   columns?: number;
   cwd?: string;
+  simulate?: Simulate;
   /** Given the function that presses Ctrl-C. */
   onReady?: (press: () => void) => void;
 }
@@ -38,6 +40,7 @@ export async function capture(args: string[], options: CaptureOptions = {}): Pro
     stdout: keep(stdout, options.columns ?? 0),
     stderr: keep(stderr, options.columns ?? 0),
     now: () => Date.now(),
+    ...(options.simulate ? { simulate: options.simulate } : {}),
     onInterrupt(handler) {
       handlers.add(handler);
       return () => handlers.delete(handler);

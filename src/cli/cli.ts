@@ -1,4 +1,5 @@
 /** The command line: finds the command and runs it. bin/drover.ts calls it for all but roles. */
+import { budgetCommand } from './budget.ts';
 import { cancelCommand } from './cancel.ts';
 import type { Command } from './command.ts';
 import { reportError } from './errors.ts';
@@ -14,11 +15,14 @@ import { logsCommand } from './logs.ts';
 import { nearest } from '../lib/nearest.ts';
 import { queueCommand } from './queue.ts';
 import { runCommand } from './run.ts';
+import { simulateCommand } from './simulate.ts';
 import { submitCommand } from './submit.ts';
 import { tokensCommand } from './tokens.ts';
 import { UsageError } from './args.ts';
+import { usageCommand } from './usage.ts';
 import { versionCommand } from './version.ts';
 import { waitCommand } from './wait.ts';
+import { whyCommand } from './why.ts';
 import { workersCommand } from './workers.ts';
 
 const helpCommand: Command = {
@@ -37,9 +41,13 @@ const cliCommands: Command[] = [
   waitCommand,
   cancelCommand,
   queueCommand,
+  whyCommand,
   execCommand,
   workersCommand,
+  simulateCommand,
   tokensCommand,
+  budgetCommand,
+  usageCommand,
   loginCommand,
   infoCommand,
   versionCommand,

@@ -17,22 +17,46 @@ beforeEach(async () => {
 });
 afterEach(() => fake.close());
 
-async function submitted(file: string) {
+async function allSubmitted(file: string) {
   const options = { url: fake.url, cwd: EXAMPLES };
   expect(await capture(['submit', '-f', file], options)).toMatchObject({ code: 0, stderr: '' });
-  return jobSpec.parse([...fake.jobs.values()].at(-1)!.spec);
+  return [...fake.jobs.values()].map((job) => jobSpec.parse(job.spec));
+}
+
+async function submitted(file: string) {
+  const specs = await allSubmitted(file);
+  expect(specs).toHaveLength(1);
+  return specs[0]!;
 }
 
 test.each(readdirSync(EXAMPLES).filter((name) => name.endsWith('.yaml')))(
   '%s is a job the API takes',
   async (file) => {
-    expect((await submitted(file)).command.length).toBeGreaterThan(0);
+    for (const spec of await allSubmitted(file)) expect(spec.command.length).toBeGreaterThan(0);
   },
 );
 
 test('array.yaml has a hundred tasks', async () => {
   const { shape } = await submitted('array.yaml');
   expect(shape).toMatchObject({ kind: 'array', indices: { length: 100 } });
+});
+
+test('constraint.yaml tests workers, and would rather have some', async () => {
+  const { constraints } = (await submitted('constraint.yaml')).placement;
+  expect(constraints).toEqual([
+    { attribute: 'pool', operator: 'EQ', values: ['default'], preferred: false },
+    { attribute: 'name', operator: 'NE', values: ['the-old-one'], preferred: false },
+    { attribute: 'disk', operator: 'IN', values: ['nvme', 'ssd'], preferred: true },
+  ]);
+});
+
+test('the jobs of chain.yaml wait for each other, by name', async () => {
+  const specs = await allSubmitted('chain.yaml');
+  expect(specs.map(({ name, after }) => [name, after])).toEqual([
+    ['prepare', []],
+    ['train', [{ job: 'prepare', when: 'ok' }]],
+    ['report', [{ job: 'train', when: 'any' }]],
+  ]);
 });
 
 test('the members of gang.yaml find each other', async () => {

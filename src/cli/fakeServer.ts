@@ -3,12 +3,16 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { TokenView, WorkerView } from '../protocol/fleet.ts';
 import type { JobView, QueueEntry } from '../protocol/jobs.ts';
-import type { SubmittedSpec } from '../protocol/jobSpec.ts';
+import { jobSpec, type SubmittedSpec } from '../protocol/jobSpec.ts';
+import { fakeAccounts, type FakeAccounts } from '../protocol/fakeAccounts.ts';
+import { fakeWhy } from '../protocol/fakeWhy.ts';
+import type { WhyView } from '../protocol/why.ts';
+import { answerAccounts } from './fakeAccountRoutes.ts';
 import { addJob, endJob, type FakeJob } from './fakeJobs.ts';
 
 export const FAKE_TOKEN = 'drv_test_token';
 
-interface FakeRequest {
+export interface FakeRequest {
   method: string;
   path: string;
   query: URLSearchParams;
@@ -22,6 +26,9 @@ export interface FakeServer {
   workers: WorkerView[];
   tokens: TokenView[];
   queue: QueueEntry[];
+  /** Laid over what the fake says by itself, by job. */
+  explanations: Map<string, Partial<WhyView>>;
+  accounts: FakeAccounts;
   /** Everything that was asked, in order. */
   requests: FakeRequest[];
   /** Looked at first; true means it has answered (or cut the connection) itself. */
@@ -42,6 +49,8 @@ export async function startFakeServer(): Promise<FakeServer> {
     workers: [],
     tokens: [],
     queue: [],
+    explanations: new Map(),
+    accounts: fakeAccounts(),
     requests: [],
     intercept: () => false,
     onSubmit: () => {},
@@ -124,6 +133,9 @@ async function answer(exchange: Exchange): Promise<void> {
   if (resource === 'cluster') return send(response, 200, { data: CLUSTER, meta: {} });
   if (resource === 'workers') return answerWorkers(exchange, id, action);
   if (resource === 'tokens') return answerTokens(exchange, id);
+  if (resource === 'plan' || resource === 'budgets' || resource === 'usage') {
+    return answerAccounts(request, response, fake.accounts);
+  }
   problem(response, 404, 'NOT_FOUND', 'no such route');
 }
 
@@ -170,6 +182,10 @@ async function answerJob(exchange: Exchange, id: string, action: string): Promis
   if (!job) return problem(response, 404, 'NOT_FOUND', `there is no job ${id}`);
   if (action === 'logs' && request.query.get('follow') === 'true') return follow(exchange, job);
   if (action === 'logs') return readLog(exchange, job);
+  if (action === 'why') {
+    const data = { ...fakeWhy(job.view), ...fake.explanations.get(id) };
+    return send(response, 200, { data, meta: {} });
+  }
   if (action === 'tasks') return page(exchange, job.tasks);
   if (action === 'attempts') return page(exchange, job.attempts);
   if (action === 'cancel') endJob(fake, job, { state: 'CANCELLED', reason: 'cancelled by ada' });
@@ -177,7 +193,7 @@ async function answerJob(exchange: Exchange, id: string, action: string): Promis
     const waitMs = Number(request.query.get('waitMs'));
     await exchange.wait(() => job.view.endedAtMs !== null, waitMs);
   }
-  send(response, 200, { data: { ...job.view, spec: job.spec }, meta: {} });
+  send(response, 200, { data: { ...job.view, spec: jobSpec.parse(job.spec) }, meta: {} });
 }
 
 function readLog({ request, response }: Exchange, job: FakeJob): void {

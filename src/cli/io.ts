@@ -1,5 +1,6 @@
 /** The world as a command sees it: streams, environment, time and Ctrl-C, passed in. */
 import { once } from 'node:events';
+import type { Simulate } from '../protocol/simulation.ts';
 
 export interface Output {
   readonly isTTY: boolean;
@@ -18,6 +19,8 @@ export interface CliIo {
   now(): number;
   /** Takes over Ctrl-C until the returned function is called. */
   onInterrupt(handler: () => void): () => void;
+  /** The simulator, where the program has one: it is no part of the command line. */
+  simulate?: Simulate;
 }
 
 /** Whoever read our output has gone (`drover logs X | head`): end quietly. */

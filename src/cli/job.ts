@@ -2,12 +2,12 @@
 import { eachItem, type DroverClient } from '../protocol/client.ts';
 import type { AttemptView, JobView, TaskView } from '../protocol/jobs.ts';
 import { defineCommand, takePositionals, type CommandContext } from './command.ts';
-import { ago, shortDuration } from './durations.ts';
+import { ago } from './durations.ts';
 import { EXIT } from './exitCodes.ts';
 import { printFacts } from './facts.ts';
 import { colours } from './io.ts';
 import { ranFor } from './jobs.ts';
-import { showCpus, showMemory } from './resources.ts';
+import { specFacts } from './specFacts.ts';
 import { statePaint } from './states.ts';
 import { printTable } from './table.ts';
 
@@ -64,10 +64,7 @@ async function printJob(context: CommandContext, job: JobView): Promise<void> {
     ['owner', job.owner],
     ['priority', job.priority],
     ['pool', job.pool || 'any'],
-    ['command', job.spec ? job.spec.command.map(quoted).join(' ') : ''],
-    ['directory', job.spec?.workdir ?? ''],
-    ['resources', job.spec ? showResources(job.spec) : ''],
-    ['time limit', job.spec?.timeLimitMs ? shortDuration(job.spec.timeLimitMs) : ''],
+    ...(job.spec ? specFacts(job.spec) : []),
     ['created', when(job.createdAtMs)],
     ['started', when(job.startedAtMs)],
     ['ended', when(job.endedAtMs)],
@@ -81,20 +78,6 @@ function taskSummary({ tasks }: JobView): string {
   const { total, ...states } = tasks;
   const parts = Object.entries(states).flatMap(([state, n]) => (n > 0 ? [`${n} ${state}`] : []));
   return [String(total), ...parts].join(', ');
-}
-
-function showResources(spec: NonNullable<JobView['spec']>): string {
-  const { cpuMillis, memoryBytes, device, ports } = spec.resources;
-  const parts = [`${showCpus(cpuMillis)} cpus`];
-  if (memoryBytes > 0) parts.push(showMemory(memoryBytes));
-  if (device) {
-    const amount = device.share < 1000 ? `${device.share / 1000}` : `${device.count}`;
-    const models = device.models.length > 0 ? ` ${device.models.join(' or ')}` : '';
-    const memory = device.memoryBytes > 0 ? ` of ${showMemory(device.memoryBytes)} or more` : '';
-    parts.push(`${amount} ${device.kind}${models}${memory}`);
-  }
-  if (ports > 0) parts.push(`${ports} ports`);
-  return parts.join(', ');
 }
 
 async function printTasks(context: CommandContext, tasks: TaskView[], all: boolean): Promise<void> {
@@ -144,9 +127,4 @@ function showEnd({ cause, exitCode, signal }: AttemptView): string {
   if (cause === null) return '-';
   const detail = signal ?? (exitCode === null ? '' : String(exitCode));
   return detail ? `${cause} ${detail}` : cause;
-}
-
-/** As it could be typed again. */
-function quoted(word: string): string {
-  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -5,7 +5,9 @@ import { UsageError, wholeNumber } from './args.ts';
 import { parseDuration } from './durations.ts';
 import { envFileEntries, envFromList, type Environment } from './environment.ts';
 import { nearest } from '../lib/nearest.ts';
+import { PLACEMENT_READERS } from './placementDraft.ts';
 import { parseArray, parseCpus, parseGpus, parseMemory } from './resources.ts';
+import { asText } from './values.ts';
 
 /** Keys as in a job file; `run` fills the same ones from its flags. */
 export type JobDraft = Record<string, unknown>;
@@ -36,9 +38,10 @@ const READERS: Record<string, Reader> = {
     (resources(spec).memoryBytes = parseMemory(asText(value, what), what)),
   ports: (spec, value, what) => (resources(spec).ports = wholeNumber(asText(value, what), what)),
   array: (spec, value, what) =>
-    (spec.shape = { kind: 'array', indices: parseArray(arrayText(value, what), what) }),
+    (spec.shape = { kind: 'array', ...parseArray(arrayText(value, what), what) }),
   gang: (spec, value, what) =>
     (spec.shape = { kind: 'gang', size: wholeNumber(asText(value, what), what, 1) }),
+  ...PLACEMENT_READERS,
   envFile: readEnvFiles,
   env: readEnv,
   labels: (spec, value, what) => (spec.labels = { ...spec.labels, ...textMap(value, what) }),
@@ -53,9 +56,28 @@ const PASSED_THROUGH = [
   'graceMs',
   'maxInterruptions',
   'attemptLeaseMs',
+  'placement',
+  'maxCostMicros',
 ] as const;
 
-const ALIASES: Record<string, string> = { nodes: 'gang', label: 'labels', memory: 'mem' };
+const ALIASES: Record<string, string> = {
+  nodes: 'gang',
+  label: 'labels',
+  memory: 'mem',
+  constraints: 'constraint',
+  interruptible: 'spot',
+};
+
+const IN_PLACEMENT = [
+  'constraint',
+  'prefer',
+  'spread',
+  'exclusive',
+  'antiAffinity',
+  'locality',
+  'spot',
+  'trust',
+] as const;
 
 /** Pairs that say the same thing: only one may be given. */
 const EXCLUSIVE = [
@@ -68,6 +90,8 @@ const EXCLUSIVE = [
   ['ports', 'resources'],
   ['time', 'timeLimitMs'],
   ['startWithin', 'startWithinMs'],
+  ['maxCost', 'maxCostMicros'],
+  ...IN_PLACEMENT.map((key) => [key, 'placement'] as const),
 ] as const;
 
 const KNOWN = [...Object.keys(READERS), ...PASSED_THROUGH];
@@ -144,13 +168,6 @@ function readEnvFiles(
 
 function resources(spec: SubmittedSpec): NonNullable<SubmittedSpec['resources']> {
   return (spec.resources ??= {});
-}
-
-/** YAML reads `3` and `true` as numbers and booleans where a person meant text. */
-function asText(value: unknown, what: string): string {
-  if (typeof value === 'string') return value;
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
-  throw new UsageError(`${what} is not a single value`);
 }
 
 /** `array: 0-9` is text, `array: [0, 3]` a list of numbers. */

@@ -117,10 +117,17 @@ describe('arrays', () => {
     ['0,3,7-9', [0, 3, 7, 8, 9]],
     ['5', [5]],
     ['0-10:5', [0, 5, 10]],
-  ])('%s', (text, expected) => expect(parseArray(text, '--array')).toEqual(expected));
+  ])('%s', (text, indices) => expect(parseArray(text, '--array')).toEqual({ indices }));
+
+  test('a limit on how many run at once', () => {
+    expect(parseArray('0-3%2', '--array')).toEqual({ indices: [0, 1, 2, 3], limit: 2 });
+  });
 
   test.each([
-    ['0-99%10', /not supported yet/],
+    ['0-99%', /after % goes how many/],
+    ['0-99%0', /after % goes how many/],
+    ['0-99%x', /after % goes how many/],
+    ['%10', /list of indices/],
     ['9-1', /backwards/],
     ['1,1', /1 appears twice/],
     ['0-3,2', /2 appears twice/],
@@ -139,7 +146,7 @@ describe('arrays', () => {
     const indices = fc.uniqueArray(fc.nat(100_000), { minLength: 1, maxLength: 50 });
     fc.assert(
       fc.property(indices, (list) => {
-        expect(parseArray(list.join(','), 'a')).toEqual(list);
+        expect(parseArray(list.join(','), 'a').indices).toEqual(list);
       }),
     );
   });

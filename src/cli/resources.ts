@@ -1,4 +1,4 @@
-/** Resources as people write them: --gpus A100:2, --cpus 0.5, --mem 64G, --array 0-9,20. */
+/** Resources as people write them: --gpus A100:2, --cpus 0.5, --mem 64G, --array 0-9,20%5. */
 import type { SubmittedSpec } from '../protocol/jobSpec.ts';
 import { UsageError } from './args.ts';
 
@@ -70,14 +70,21 @@ export function parseGpus(text: string, what: string): Device | null {
   }
 }
 
-/** 0-99, 0,3,7-9 or 0-100:10; the indices in the order written. */
-export function parseArray(text: string, what: string): number[] {
-  if (text.includes('%')) {
+/** 0-99, 0,3,7-9 or 0-100:10, the indices in the order written; %10 after it: ten at a time. */
+export function parseArray(text: string, what: string): { indices: number[]; limit?: number } {
+  const percent = text.indexOf('%');
+  if (percent < 0) return { indices: parseIndices(text, what) };
+  const limit = text.slice(percent + 1).trim();
+  if (!/^[1-9]\d{0,8}$/.test(limit)) {
     throw new UsageError(
-      `${what} ${text}: a cap on how many run at once (%) is not supported yet`,
-      `write ${what} ${text.slice(0, text.indexOf('%'))}`,
+      `${what} ${text}: after % goes how many tasks may run at once`,
+      `write ${what} ${text.slice(0, percent)}%10`,
     );
   }
+  return { indices: parseIndices(text.slice(0, percent), what), limit: Number(limit) };
+}
+
+function parseIndices(text: string, what: string): number[] {
   const indices = new Set<number>();
   for (const part of text.split(',')) {
     for (const index of range(part.trim(), text, what)) {

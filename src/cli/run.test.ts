@@ -29,7 +29,7 @@ describe('run', () => {
   test('every flag arrives in the specification', async () => {
     finishes(succeeded);
     const flags =
-      '--gpus A100:2 --cpus 4 --mem 8G --array 0,2 --pool p --env A=1 --env HERE ' +
+      '--gpus A100:2 --cpus 4 --mem 8G --array 0,2%1 --pool p --env A=1 --env HERE ' +
       '--workdir sub --retries 2 --time 1-00:00:00 --start-within 2h --priority interactive ' +
       '--name n --label team=x --ports 1';
     const result = await run(['run', ...flags.split(' '), '--', 'python3', '-c', '--x'], {
@@ -51,7 +51,7 @@ describe('run', () => {
         memoryBytes: 8 * 2 ** 30,
         ports: 1,
       },
-      shape: { kind: 'array', indices: [0, 2] },
+      shape: { kind: 'array', indices: [0, 2], limit: 1 },
       env: { A: '1', HERE: 'there' },
       labels: { team: 'x' },
     });
@@ -186,7 +186,6 @@ describe('run', () => {
     [['run', 'echo', 'hi'], 'the command goes after --'],
     [['run', '--gpu', '1', '--', 'x'], 'did you mean --gpus?'],
     [['run', '--image', 'i', '--', 'x'], 'unknown option --image'],
-    [['run', '--array', '0-9%2', '--', 'x'], 'not supported yet'],
     [['run', '--array', '0', '--gang', '2', '--', 'x'], '--array and --gang exclude each other'],
     [['run', '--gang', '0', '--', 'x'], '--gang "0" is not a whole number from 1 up'],
     [['run', '--env', 'NOT_SET', '--', 'x'], 'it is not set here'],

@@ -11,15 +11,42 @@ import type { CliIo } from './io.ts';
 import { toSpec } from './jobDraft.ts';
 import { explainEnd, judgeEnd, waitForEnd } from './jobEnd.ts';
 import { exactOutput, jsonOutput, prefixedOutput } from './logOutput.ts';
+import { showPlan } from './plan.ts';
 import { showWaitStatus } from './waitStatus.ts';
+
+const placementOptions = {
+  constraint: { kind: 'list', value: 'TEST', help: 'only workers where rack=b12, "cuda>12", …' },
+  prefer: {
+    kind: 'list',
+    value: 'TEST',
+    help: 'such workers first: "disk in nvme,ssd", exists:nvlink',
+  },
+  spread: { kind: 'flag', help: 'on the emptiest workers, not packed' },
+  exclusive: { kind: 'flag', help: 'nobody else on its workers' },
+  'anti-affinity': { kind: 'text', value: 'NAME', help: 'no two tasks of this NAME on one worker' },
+  locality: { kind: 'text', value: 'ATTR', help: 'a gang within one rack, zone, …' },
+  after: {
+    kind: 'list',
+    value: 'JOB[:HOW]',
+    help: 'when JOB has ended: ok (default), failed or any',
+  },
+  spot: { kind: 'flag', help: 'interruptible: may go where machines vanish, stopped first' },
+  trust: { kind: 'text', value: 'T', help: 'restricted: never on machines of strangers' },
+  'max-cost': { kind: 'text', value: 'M', help: 'stop when it has cost this much: 4.10' },
+} as const satisfies OptionTable;
 
 const options = {
   gpus: { kind: 'text', value: 'N', help: '1, 0.5, A100:2 (model) or 80GB:1 (memory)' },
   cpus: { kind: 'text', value: 'N', help: 'cores: 4, 0.5 (default 1)' },
   mem: { kind: 'text', value: 'SIZE', help: 'memory: 512M, 64G' },
-  array: { kind: 'text', value: 'LIST', help: 'one task per index: 0-99, 0,3,7-9, 0-100:10' },
+  array: {
+    kind: 'text',
+    value: 'LIST',
+    help: 'one task per index: 0-99, 0,3,7-9; %10: ten at once',
+  },
   gang: { kind: 'text', alias: 'nodes', value: 'N', help: 'N tasks that start together' },
   pool: { kind: 'text', value: 'POOL', help: 'only on workers of this pool' },
+  ...placementOptions,
   env: { kind: 'list', value: 'K=V|K', help: 'a variable; K alone is taken from this shell' },
   'env-file': { kind: 'list', value: 'FILE', help: 'lines of K=V' },
   workdir: { kind: 'text', value: 'DIR', help: 'an existing directory on the worker' },
@@ -30,6 +57,7 @@ const options = {
   name: { kind: 'text', value: 'NAME', help: 'a name for lists' },
   label: { kind: 'list', value: 'K=V', help: 'a label' },
   ports: { kind: 'text', value: 'N', help: 'TCP ports it needs on its worker' },
+  plan: { kind: 'flag', help: 'say where, when and for how much, and submit nothing' },
   detach: { kind: 'flag', short: 'd', help: 'print the id and return at once' },
 } as const satisfies OptionTable;
 
@@ -43,10 +71,15 @@ export const runCommand = defineCommand({
     'examples:\n' +
     '  drover run -- python3 -c \'print("hi")\'\n' +
     '  drover run --gpus A100:2 --time 2h -- torchrun train.py\n' +
-    "  drover run --array 0-9 -- sh -c 'echo $DROVER_ARRAY_INDEX'",
+    "  drover run --array 0-99%10 -- sh -c 'echo $DROVER_ARRAY_INDEX'\n" +
+    '  drover run --constraint rack=b12 --after JOB -- ./evaluate.sh',
   failureCode: EXIT.drover,
   async run({ options, positionals, rest }, context) {
     const spec = specFromFlags(options, positionals, rest, context.io);
+    if (options.plan) {
+      if (options.detach) throw new UsageError('--plan and --detach exclude each other');
+      return showPlan(context, spec);
+    }
     const client = context.client();
     return options.detach ? submitOnly(context, client, spec) : runToEnd(context, client, spec);
   },
@@ -63,14 +96,9 @@ function specFromFlags(
     const message = positionals.length > 0 ? 'the command goes after --' : 'there is no command';
     throw new UsageError(message, `drover run … -- ${words}`);
   }
-  const { detach: _, label, env, 'env-file': envFile, ...plain } = flags;
-  const draft = {
-    ...plain,
-    env: env.length > 0 ? env : undefined,
-    envFile: envFile.length > 0 ? envFile : undefined,
-    labels: label.length > 0 ? labelsFromList(label, '--label') : undefined,
-    command,
-  };
+  const { detach: _, plan: __, label, ...plain } = flags;
+  const labels = label.length > 0 ? labelsFromList(label, '--label') : undefined;
+  const draft = { ...plain, labels, command };
   return toSpec(onlySet(draft), { cwd: io.cwd, env: io.env, label: flagName });
 }
 
@@ -82,9 +110,14 @@ function flagName(key: string): string {
 /** The options all commands share are no keys of a job. */
 function onlySet(draft: Record<string, unknown>): Record<string, unknown> {
   const entries = Object.entries(draft).filter(
-    ([key, value]) => value !== undefined && !['json', 'url', 'help'].includes(key),
+    ([key, value]) => isSet(value) && !['json', 'url', 'help'].includes(key),
   );
   return Object.fromEntries(entries);
+}
+
+function isSet(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length > 0;
+  return value !== undefined && value !== false;
 }
 
 async function submitOnly(

@@ -8,9 +8,7 @@ import { defineCommand, takePositionals, type CommandContext } from './command.t
 import { EXIT } from './exitCodes.ts';
 import { readAll, type CliIo } from './io.ts';
 import { toSpec, type JobDraft } from './jobDraft.ts';
-
-/** One call takes so many; more go in several calls, each whole or not at all. */
-const BATCH_JOBS = 1000;
+import { BATCH_JOBS, checkOrder, idsByName, linkBack } from './submitParts.ts';
 
 export const submitCommand = defineCommand({
   name: 'submit',
@@ -21,6 +19,7 @@ export const submitCommand = defineCommand({
     'A file holds one job, a list of jobs, or several documents. Keys are the flags of\n' +
     '`drover run` (command, gpus, cpus, mem, array, gang, time, env, …); `command` is a list\n' +
     'of words, or a line for sh. Ids are printed one per line, in the order of the file.\n' +
+    'A job may wait for others of the file: `after: [NAME]`, by their names.\n' +
     `Up to ${BATCH_JOBS} jobs are accepted all or none.`,
   async run(parsed, context) {
     takePositionals(parsed, []);
@@ -90,10 +89,11 @@ function specOf(draft: unknown, at: number, count: number, io: CliIo): Submitted
 }
 
 async function submitAll(context: CommandContext, specs: SubmittedSpec[]): Promise<string[]> {
+  checkOrder(specs);
   const client = context.client();
   const all: string[] = [];
   for (let from = 0; from < specs.length; from += BATCH_JOBS) {
-    const part = specs.slice(from, from + BATCH_JOBS);
+    const part = linkBack(specs.slice(from, from + BATCH_JOBS), idsByName(specs, all));
     const ids =
       specs.length === 1
         ? [(await client.submitJob(part[0]!, randomUUID())).id]

@@ -1,7 +1,7 @@
 /** drover tokens: who may call, and which machines may join. */
 import { SCOPES, TOKEN_KINDS, type Scope, type TokenKind } from '../model/token.ts';
 import type { CreateToken, TokenView } from '../protocol/fleet.ts';
-import { UsageError, wholeNumber } from './args.ts';
+import { oneOf, UsageError, wholeNumber } from './args.ts';
 import { defineCommand, takePositionals, type CommandContext } from './command.ts';
 import { ago, parseDuration, shortDuration } from './durations.ts';
 import { EXIT } from './exitCodes.ts';
@@ -75,14 +75,6 @@ function creationBody(flags: CreationFlags): Partial<CreateToken> {
   }
   if (flags.expires !== undefined) body.expiresInMs = parseDuration(flags.expires, '--expires');
   return body;
-}
-
-function oneOf<Value extends string>(text: string, values: readonly Value[], what: string): Value {
-  const found = values.find((value) => value === text);
-  if (found !== undefined) return found;
-  const close = nearest(text, values);
-  const hint = close ? `did you mean ${close}?` : values.join(', ');
-  throw new UsageError(`${what} ${JSON.stringify(text)} is not known`, hint);
 }
 
 async function create(context: CommandContext, body: Partial<CreateToken>): Promise<number> {

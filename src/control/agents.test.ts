@@ -7,6 +7,8 @@ import {
   TestController,
 } from '../../test/support/testController.ts';
 import { TIMERS } from '../../test/support/testController.ts';
+import type { WorkerId } from '../model/ids.ts';
+import { OPEN_TERMS } from '../model/placement.ts';
 import type { AttemptOrder, Observation } from '../protocol/agent.ts';
 import { createToken } from '../protocol/fleet.ts';
 
@@ -47,6 +49,21 @@ describe('a join', () => {
       attributes: { capabilities: 'process' },
     });
     expect(JSON.stringify(live?.worker)).not.toContain(agent.joined.token);
+  });
+
+  test('may state whose work the machine takes, and another time something else', async () => {
+    const resources = { ...machine('x').resources, cpuMillis: 64_000 };
+    const terms = { tenants: ['physics'], interruptibleOnly: true };
+    const picky = await it.joinAgent({ resources, terms });
+    const worker = it.controller.state.workers.get(picky.joined.worker as WorkerId)?.worker;
+    expect(worker?.terms).toEqual({ ...terms, marketplace: false });
+    await it.submit({ resources: { cpuMillis: 32_000 } });
+    expect((await picky.sync()).desired).toEqual([]);
+    delete picky.request.terms;
+    await picky.join();
+    expect(worker?.terms).toEqual(OPEN_TERMS);
+    await it.clock.advance(2000);
+    expect((await picky.sync()).desired).toHaveLength(1);
   });
 
   test.each<[string, () => Promise<string>]>([
@@ -145,7 +162,7 @@ describe('an order', () => {
     const { desired } = await agent.sync([runs(array)]);
     expect(desired.map(({ env }) => [env['RANK'], env['WORLD_SIZE'], env['LOCAL_RANK']])).toEqual([
       ['0', '2', '0'],
-      ['1', '2', '0'],
+      ['1', '2', '1'],
     ]);
     const port = desired[0]?.env['DROVER_PORTS'];
     for (const { env } of desired) {

@@ -2,6 +2,7 @@
 import type { Clock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import type { Random } from '../lib/random.ts';
+import { OPEN_TERMS } from '../model/placement.ts';
 import type { AttemptUid } from '../model/ids.ts';
 import type {
   JoinReply,
@@ -68,6 +69,7 @@ export function createAgents(options: AgentsOptions): Agents {
       worker: {
         ...registration,
         attributes: { ...request.attributes, capabilities: capabilities.join(' ') },
+        terms: { ...OPEN_TERMS, ...request.terms },
         pool: token.pool,
         joinToken: token.id,
         tokenHash: hashSecret(secret),

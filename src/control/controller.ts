@@ -1,5 +1,7 @@
 /** The controller: live state, one writer, loops and the Coordinator over them, wired by hand. */
+import type { Explanation } from '../core/explain.ts';
 import type { PoolPolicy } from '../core/placement/admission.ts';
+import type { SchedulePolicy } from '../core/schedule/plan.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
@@ -11,6 +13,8 @@ import type { Snapshot } from '../state/live.ts';
 import { State } from '../state/state.ts';
 import type { History, Writer } from '../store/contract.ts';
 import { createAgents } from './agents.ts';
+import { createChargeStep } from './charges.ts';
+import { createBudgets } from './budgets.ts';
 import { createCommitter } from './committer.ts';
 import { createDeadlineStep } from './deadlines.ts';
 import { createFleet } from './fleet.ts';
@@ -28,12 +32,15 @@ import { hashSecret } from './secrets.ts';
 import { Sessions } from './sessions.ts';
 import { createTunnelCalls, Tunnels } from './tunnels.ts';
 import { readiness } from './readiness.ts';
+import { createPlan } from './plan.ts';
+import { createWhy } from './why.ts';
 
 export interface ControllerSettings {
   clusterName: string;
   timers: Timers;
-  loops: { scheduleMs: number; leasesMs: number; deadlinesMs: number };
+  loops: { scheduleMs: number; leasesMs: number; deadlinesMs: number; chargesMs: number };
   pools: readonly PoolPolicy[];
+  schedule: SchedulePolicy;
 }
 
 export interface ControllerOptions {
@@ -65,10 +72,11 @@ const DEFAULT_TENANT = 'default';
 
 export function createController(options: ControllerOptions): Controller {
   const { clock, random, log, settings, history, logs } = options;
-  const state = new State(options.snapshot, settings.pools);
+  const { halfLifeMs } = settings.schedule;
+  const state = new State(options.snapshot, { pools: settings.pools, halfLifeMs });
   const sessions = new Sessions(clock);
   const tunnels = new Tunnels(clock, random);
-  const reasons = new Map<string, string>();
+  const reasons = new Map<string, Explanation>();
   const committer = createCommitter({
     state,
     writer: options.writer,
@@ -94,7 +102,7 @@ export function createController(options: ControllerOptions): Controller {
     return started;
   };
   const { planner } = options;
-  const placed = (tasks: number, stale: number): void => metrics.placed(tasks, stale);
+  const placed: typeof metrics.placed = (...counts) => metrics.placed(...counts);
   const schedule = { ...core, reasons, planner, hint: hintSchedule, placed };
   const scheduleLoop = loop('schedule', settings.loops.scheduleMs, createScheduleStep(schedule));
   const lastContact = (worker: WorkerId): number => sessions.lastContactBootMs(worker);
@@ -105,6 +113,7 @@ export function createController(options: ControllerOptions): Controller {
   const leases = { ...core, settings: settings.timers, lastContact, lost };
   loop('leases', settings.loops.leasesMs, createLeaseStep(leases));
   loop('deadlines', settings.loops.deadlinesMs, createDeadlineStep(state, mutate, clock, reasons));
+  loop('charges', settings.loops.chargesMs, createChargeStep(state, mutate, clock, hintSchedule));
   scheduleLoop.hint();
   // Wakes noted during the rebuild are for calls that cannot be parked yet.
   state.wake.clear();
@@ -124,6 +133,9 @@ export function createController(options: ControllerOptions): Controller {
     ...fleet,
     ...jobs,
     ...logAccess,
+    ...createWhy({ state, planner, clock, reasons, getJob: jobs.getJob }),
+    ...createPlan({ state, planner, committer, clock, pools: settings.pools }),
+    ...createBudgets({ ...core, history }),
     ...createTunnelCalls({ state, jobs, tunnels, sessions }),
     join: (token, request) => agents.join(token, request),
     sync: (token, request) => agents.sync(token, request),

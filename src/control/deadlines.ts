@@ -1,4 +1,5 @@
 /** The deadline loop: time limits of what runs, `startWithin` of what waits. */
+import type { Explanation } from '../core/explain.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { LiveJob } from '../state/live.ts';
 import type { State } from '../state/state.ts';
@@ -9,7 +10,7 @@ export function createDeadlineStep(
   mutate: Mutate,
   clock: Clock,
   /** Why each class waits, as the scheduler said last. */
-  reasons: ReadonlyMap<string, string>,
+  reasons: ReadonlyMap<string, Explanation>,
 ): () => Promise<void> {
   /**
    * By attempt uid or job id, on the boot clock. The wall clock may step, so it is asked only once:
@@ -57,7 +58,7 @@ export function createDeadlineStep(
     const limitMs = live.job.spec.startWithinMs;
     if (!isOver(live.job.id, live.job.createdAtMs, limitMs)) return;
     if (!live.tasks.some((task) => task.state === 'PENDING' && task.attempts === 0)) return;
-    const why = reasons.get(live.classKey);
+    const why = reasons.get(live.classKey)?.sentence;
     const reason = `not started within ${limitMs / 1000} s${why ? `: ${why}` : ''}`;
     mutate({ kind: 'give-up', job: live.job.id, reason });
   }

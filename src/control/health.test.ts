@@ -35,6 +35,7 @@ describe('readiness', () => {
       ['schedule', true],
       ['leases', true],
       ['deadlines', true],
+      ['charges', true],
     ]);
     for (const { lastFinishedAtMs } of loops) expect(lastFinishedAtMs).toBeGreaterThan(0);
   });
@@ -75,10 +76,11 @@ async function loopMetrics(): Promise<string> {
 }
 
 test('metrics count what there is', async () => {
-  const agent = await it.joinAgent();
-  await it.joinAgent();
+  const agents = [await it.joinAgent(), await it.joinAgent()] as const;
   await it.submit({}, {}, { resources: { cpuMillis: 9000 } });
-  const { desired } = await agent.sync();
+  const wanted = await agents[0].sync();
+  const agent = wanted.desired.length > 0 ? agents[0] : agents[1];
+  const { desired } = agent === agents[0] ? wanted : await agent.sync();
   await agent.sync([{ uid: desired[0]?.uid ?? '', state: 'RUNNING' }]);
   await it.clock.run(it.it.setDraining(it.admin, agent.joined.worker, true));
   const text = await it.clock.run(it.it.metrics());

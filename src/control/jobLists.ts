@@ -82,6 +82,7 @@ async function endedTaskViews(
   return rows.map((row) => taskView(decodeTask(row), null));
 }
 
+/** Bands first, then age: job ids sort in the order they were minted. */
 function inOrder(a: LiveJob, b: LiveJob): number {
   const bands = PRIORITIES.indexOf(a.job.spec.priority) - PRIORITIES.indexOf(b.job.spec.priority);
   if (bands !== 0) return bands;

@@ -1,6 +1,7 @@
 /** What callers see of jobs: while they live, when they have ended, and just in between. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type TestAgent, TestController } from '../../test/support/testController.ts';
+import type { JobId } from '../model/ids.ts';
 import type { Principal } from '../model/token.ts';
 import type { Page } from '../protocol/coordinator.ts';
 import { type PageQuery } from '../protocol/jobs.ts';
@@ -69,7 +70,7 @@ describe('a job', () => {
     const [id = ''] = await it.submit({ resources: { cpuMillis: 9000 } });
     expect((await get(id)).reason).toBe('no worker has joined yet');
     await it.joinAgent();
-    expect((await get(id)).reason).toBe('no room on 1 worker: 1 with too few free CPUs');
+    expect((await get(id)).reason).toBe('it needs a worker with 9 CPUs; the largest has 8 CPUs');
   });
 
   test('has an exit code only when it has ended', async () => {
@@ -116,6 +117,35 @@ describe('a job', () => {
       message: expect.stringContaining('no pool "moon"'),
     });
     expect(it.controller.state.jobs.size).toBe(0);
+  });
+});
+
+describe('a job after another', () => {
+  const submitAfter = (id: string, key: string | null = null) => {
+    const after = [{ job: id, when: 'ok' as const }];
+    const specs = [jobSpec.parse({ command: ['true'], after })];
+    return it.it.submit(it.admin, { specs, idempotencyKey: key, bodyHash: key });
+  };
+
+  test('that failed while it was submitted is refused, not started', async () => {
+    const { ids, uids } = await running(2);
+    const [id = ''] = ids;
+    void finish(uids[0] ?? '', 1);
+    // Its end is known to the state, and not yet on disk.
+    while (it.controller.state.jobs.get(id as JobId)?.job.endedAtMs === null)
+      await Promise.resolve();
+    const refused = it.clock.run(submitAfter(id));
+    await expect(refused).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+
+  test('is what its key made, also when the other has failed since', async () => {
+    const { ids, uids } = await running();
+    const [id = ''] = ids;
+    const first = await it.clock.run(submitAfter(id, 'k'));
+    await finish(uids[0] ?? '', 1);
+    expect(await it.clock.run(submitAfter(id, 'k'))).toEqual({ ids: first.ids, replayed: true });
+    const refused = it.clock.run(submitAfter(id));
+    await expect(refused).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 });
 

@@ -1,20 +1,23 @@
 /** The job half of the Coordinator: submit, look, list, cancel, wait. */
+import type { Explanation } from '../core/explain.ts';
 import { neverFits, type PoolPolicy } from '../core/placement/admission.ts';
 import { jobState } from '../core/lifecycle/job.ts';
 import type { Clock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import type { JobId } from '../model/ids.ts';
-import type { Job } from '../model/job.ts';
+import type { Job, JobSpec } from '../model/job.ts';
 import type { Principal } from '../model/token.ts';
 import type { Coordinator, Page, SubmitReply, SubmitRequest } from '../protocol/coordinator.ts';
 import type { JobView, ListJobsQuery } from '../protocol/jobs.ts';
 import type { LiveJob } from '../state/live.ts';
-import type { State } from '../state/state.ts';
+import { idempotencyKey, type State } from '../state/state.ts';
 import type { History } from '../store/contract.ts';
 import type { Committer } from './committer.ts';
 import { cutPage, decodeText } from './cursors.ts';
+import { allToCome, resolveAfter, type Resolved } from './after.ts';
 import { createJobLists } from './jobLists.ts';
 import type { Mutate } from './mutate.ts';
+import { checkQuotas } from './quotas.ts';
 import { endedJobView, liveJobView } from './views.ts';
 
 export interface JobsOptions {
@@ -24,7 +27,7 @@ export interface JobsOptions {
   history: History;
   clock: Clock;
   pools: readonly PoolPolicy[];
-  reasons: Map<string, string>;
+  reasons: ReadonlyMap<string, Explanation>;
 }
 
 type JobCalls = Pick<
@@ -54,29 +57,60 @@ export function createJobs(options: JobsOptions): Jobs {
   const waiters = new Map<JobId, Set<() => void>>();
 
   async function submit(who: Principal, request: SubmitRequest): Promise<SubmitReply> {
-    for (const spec of request.specs) {
-      const reason = neverFits(spec, options.pools, state.pools);
-      if (reason === null) continue;
-      throw new DroverError('NEVER_FITS', reason, {
-        hint: 'ask for less, or see what there is with: drover workers',
-      });
+    const { idempotencyKey: key, bodyHash } = request;
+    let resolved = await resolve(who, request);
+    // What it waits for may have ended while we read of it: then that is read, once for each.
+    while (!isKnown(who, key) && !allToCome(state, resolved.specs)) {
+      resolved = await resolve(who, request);
     }
     const result = mutate({
       kind: 'submit',
       tenant: who.tenant,
       owner: who.user,
       submittingPrincipal: who.user,
-      ...request,
+      idempotencyKey: key,
+      bodyHash,
+      ...resolved,
     });
     if (result.kind !== 'submitted') {
       throw new DroverError(
         'IDEMPOTENCY_MISMATCH',
-        `Idempotency-Key "${request.idempotencyKey}" was used for another body`,
+        `Idempotency-Key "${key}" was used for another body`,
         { hint: 'use a new key for a new submission' },
       );
     }
     await committer.durable();
     return { ids: result.ids, replayed: result.replayed };
+  }
+
+  function isKnown({ tenant }: Principal, key: string | null): boolean {
+    return key !== null && state.idempotency.has(idempotencyKey(tenant, key));
+  }
+
+  /** A known key decides alone: what was accepted once is answered the same for ever. */
+  async function resolve(who: Principal, request: SubmitRequest): Promise<Resolved> {
+    const { specs, idempotencyKey: key } = request;
+    if (isKnown(who, key)) return { specs, links: [] };
+    checkFits(who, specs);
+    if (specs.every((spec) => spec.after.length === 0)) return { specs, links: [] };
+    try {
+      const read = { state, committer, history: history.forTenant(who.tenant) };
+      return await resolveAfter(read, who.tenant, specs);
+    } catch (error) {
+      if (isKnown(who, key)) return { specs, links: [] };
+      throw error;
+    }
+  }
+
+  function checkFits(who: Principal, specs: readonly JobSpec[]): void {
+    checkQuotas(state, who, specs);
+    for (const spec of new Set(specs)) {
+      const reason = neverFits(spec, options.pools, state.pools);
+      if (reason === null) continue;
+      throw new DroverError('NEVER_FITS', reason, {
+        hint: 'ask for less, or see what there is with: drover workers',
+      });
+    }
   }
 
   /** A live job of this tenant; another tenant's is not there at all. */
@@ -86,7 +120,7 @@ export function createJobs(options: JobsOptions): Jobs {
   }
 
   function viewOf(live: LiveJob): JobView {
-    return liveJobView(live, reasons.get(live.classKey));
+    return liveJobView(live, reasons.get(live.classKey)?.sentence);
   }
 
   async function getJob(who: Principal, id: string): Promise<JobView> {

@@ -142,6 +142,16 @@ describe('a follow', () => {
     expect(await read()).toMatchObject({ complete: true });
   });
 
+  test('waits as long when the clock is set back or forward meanwhile', async () => {
+    await end(10);
+    expect(await read()).toMatchObject({ complete: false });
+    it.clock.step(24 * 3_600_000);
+    expect(await read()).toMatchObject({ complete: false });
+    it.clock.step(-48 * 3_600_000);
+    await pass(11 * 60_000);
+    expect(await read()).toMatchObject({ complete: true });
+  });
+
   test('of one task shows that task', async () => {
     await append(chunk('mine', 0));
     expect(texts(await read({ task: 0 }))).toBe('mine');

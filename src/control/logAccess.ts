@@ -6,7 +6,7 @@ import type { LogAck, LogChunk } from '../protocol/agent.ts';
 import type { LogPage, LogQuery } from '../protocol/coordinator.ts';
 import type { State } from '../state/state.ts';
 import type { History } from '../store/contract.ts';
-import type { AttemptRow } from '../store/tables.ts';
+import type { AttemptRow } from '../store/database.ts';
 import type { Agents } from './agents.ts';
 import type { Jobs } from './jobs.ts';
 import type { LogStore, OwnedChunk } from './logs.ts';
@@ -40,6 +40,8 @@ type Owner = Pick<OwnedChunk, 'job' | 'task' | 'index' | 'attempt'>;
 export function createLogAccess(options: LogAccessOptions): LogAccess {
   const { state, history, logs, jobs, agents, clock } = options;
   const owners = new Map<string, Owner>();
+  /** On the boot clock: since when the last bytes of an ended job are waited for. */
+  const waitedSince = new Map<string, number>();
 
   /**
    * The uid is known only to the controller and to the agent that was told to run it, so whoever
@@ -100,9 +102,22 @@ export function createLogAccess(options: LogAccessOptions): LogAccess {
     return { ...(await logs.read(job, after)), complete: false };
   }
 
+  /** The wall clock, which may step, is asked only once: by how much it had waited already. */
+  function waitedMs(job: string, endedAtMs: number): number {
+    const bootMs = clock.bootMs();
+    let since = waitedSince.get(job);
+    if (since === undefined) {
+      since = bootMs - Math.max(0, clock.now() - endedAtMs);
+      waitedSince.set(job, since);
+      const oldest = waitedSince.size > OWNERS_KEPT ? waitedSince.keys().next().value : undefined;
+      if (oldest !== undefined) waitedSince.delete(oldest);
+    }
+    return bootMs - since;
+  }
+
   /** Whether bytes that an exit report announced are still on their way. */
   async function tailMissing(who: Principal, job: string, endedAtMs: number): Promise<boolean> {
-    if (clock.now() - endedAtMs > TAIL_WAIT_MS) return false;
+    if (waitedMs(job, endedAtMs) > TAIL_WAIT_MS) return false;
     const attempts = await history.forTenant(who.tenant).attempts(job, [-1, -1], ALL_ATTEMPTS);
     const stored = await logs.offsets(job);
     return attempts.some((attempt) => announcedMore(attempt, stored[attempt.uid]));

@@ -4,6 +4,7 @@ import type { Task } from '../model/task.ts';
 import type { AttemptOrder } from '../protocol/agent.ts';
 import type { LiveJob } from '../state/live.ts';
 import type { State } from '../state/state.ts';
+import { GANG_DEFAULTS, gangOrder, gangVariables } from './gangs.ts';
 
 export function orderOf(state: State, attempt: Attempt, leaseMs: number): AttemptOrder | null {
   const found = state.task(attempt.task);
@@ -11,6 +12,9 @@ export function orderOf(state: State, attempt: Attempt, leaseMs: number): Attemp
   const worker = state.workers.get(attempt.worker)?.worker;
   if (!found || !claim || !worker) return null;
   const { spec } = found.live.job;
+  const isGang = spec.shape.kind === 'gang';
+  const gang = isGang ? gangOrder(state, found.live, found.task.index) : undefined;
+  const own = variables(state, found.live, found.task, attempt, claim.ports);
   return {
     uid: attempt.uid,
     job: attempt.job,
@@ -18,7 +22,7 @@ export function orderOf(state: State, attempt: Attempt, leaseMs: number): Attemp
     index: found.task.index,
     n: attempt.n,
     command: spec.command,
-    env: { ...spec.env, ...variables(state, found.live, found.task, attempt, claim.ports) },
+    env: { ...(isGang && GANG_DEFAULTS), ...spec.env, ...own },
     workdir: spec.workdir,
     cpuMillis: claim.cpuMillis,
     memoryBytes: claim.memoryBytes,
@@ -30,6 +34,7 @@ export function orderOf(state: State, attempt: Attempt, leaseMs: number): Attemp
     ports: claim.ports,
     graceMs: spec.graceMs,
     attemptLeaseMs: leaseMs,
+    ...(gang && { gang }),
   };
 }
 
@@ -52,13 +57,7 @@ function variables(
   };
   if (live.job.spec.shape.kind === 'array') env['DROVER_ARRAY_INDEX'] = String(task.index);
   if (live.job.spec.shape.kind === 'gang') {
-    env['RANK'] = String(task.index);
-    env['LOCAL_RANK'] = '0';
-    env['WORLD_SIZE'] = String(live.job.taskCount);
-    if (live.master) {
-      env['MASTER_ADDR'] = live.master.address;
-      env['MASTER_PORT'] = String(live.master.port);
-    }
+    Object.assign(env, gangVariables(state, live, task.index));
   }
   return env;
 }

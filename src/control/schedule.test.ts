@@ -1,4 +1,5 @@
 /** The schedule loop: what a planner plans is tried, and what is refused is planned again. */
+import type { Explanation } from '../core/explain.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '../../test/support/manualClock.ts';
 import { TestState } from '../../test/support/testState.ts';
@@ -12,7 +13,7 @@ let it: TestState;
 let worker: WorkerId;
 let hints: number;
 let placed: [number, number][];
-let reasons: Map<string, string>;
+let reasons: Map<string, Explanation>;
 /** Something that happens while the planner thinks. */
 let meanwhile: () => void;
 let step: () => Promise<void>;
@@ -27,6 +28,7 @@ beforeEach(() => {
   meanwhile = () => undefined;
   const real = createPlanner(seededRandom(1));
   const planner: Planner = {
+    ...real,
     async plan(deltas, nowMs) {
       // As between threads: the planner has a copy.
       const plan = await real.plan(structuredClone(deltas), nowMs);
@@ -51,7 +53,9 @@ describe('a step', () => {
     const [small, large] = [it.submit(), it.submit({ resources: { cpuMillis: 9000 } })];
     await step();
     expect(small.tasks[0]?.state).toBe('ASSIGNED');
-    expect(reasons.get(large.classKey)).toMatch(/too few free CPUs/);
+    expect(reasons.get(large.classKey)?.sentence).toBe(
+      'it needs a worker with 9 CPUs; the largest has 8 CPUs',
+    );
     expect([placed, hints]).toEqual([[[1, 0]], 0]);
   });
 
@@ -78,7 +82,13 @@ describe('a step', () => {
   test('what was refused because the worker closed is placed elsewhere', async () => {
     const live = it.submit();
     const other = it.join('m2');
-    meanwhile = () => void it.apply({ kind: 'drain', worker, draining: true, by: 'ann' });
+    const drain = (id: WorkerId, draining: boolean) =>
+      it.apply({ kind: 'drain', worker: id, draining, by: 'ann' });
+    drain(other, true);
+    meanwhile = () => {
+      drain(worker, true);
+      drain(other, false);
+    };
     await step();
     expect(live.tasks[0]?.state).toBe('PENDING');
     await step();

@@ -8,7 +8,7 @@ import type { Token } from '../model/token.ts';
 import type { TokenView, WorkerView } from '../protocol/fleet.ts';
 import type { AttemptView, EventView, JobView, TaskView } from '../protocol/jobs.ts';
 import { endingOf, type LiveJob, type LiveWorker } from '../state/live.ts';
-import type { AttemptRow, EventRow, JobRow } from '../store/tables.ts';
+import type { AttemptRow, EventRow, JobRow } from '../store/database.ts';
 
 export function liveJobView(live: LiveJob, waitReason: string | undefined): JobView {
   const { job, counts } = live;
@@ -29,6 +29,7 @@ export function liveJobView(live: LiveJob, waitReason: string | undefined): JobV
 function liveReason(live: LiveJob, waitReason: string | undefined): string {
   if (live.job.cancelRequestedAtMs !== null) return 'stopping: cancel was asked for';
   if (live.counts.PENDING === 0) return '';
+  if (live.waitsFor) return `waits for ${[...live.waitsFor].join(', ')} to end`;
   const retrying = live.tasks.find((task) => task.state === 'PENDING' && task.reason)?.reason;
   return [retrying, waitReason].filter(Boolean).join('; ') || 'waiting to be placed';
 }

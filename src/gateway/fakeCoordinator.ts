@@ -7,6 +7,8 @@ import type { LogChunk, SyncReply, Timers } from '../protocol/agent.ts';
 import type { Coordinator, Page, SubmitReply, SubmitRequest } from '../protocol/coordinator.ts';
 import type { TokenView, WorkerView } from '../protocol/fleet.ts';
 import type { JobView, PageQuery } from '../protocol/jobs.ts';
+import { fakeAccounts } from '../protocol/fakeAccounts.ts';
+import { fakeWhy } from '../protocol/fakeWhy.ts';
 
 export interface FakeCoordinator extends Coordinator {
   /** Holds every scope. */
@@ -41,10 +43,12 @@ export function createFakeCoordinator(overrides: Partial<Coordinator> = {}): Fak
     tokens.set(secret, { token: `t${minted}` as TokenId, tenant: 'main', user: 'ada', scopes });
     return secret;
   };
+  const { planned: _planned, rows: _rows, ...accountCalls } = fakeAccounts();
   const plain: Coordinator = {
     ...jobCalls(jobs),
     ...fleetCalls(tokens, tokenWith),
     ...agentCalls(logs),
+    ...accountCalls,
     ...overrides,
   };
   const counted = countCalls(plain, calls);
@@ -124,6 +128,7 @@ function jobCalls(jobs: Map<string, JobView>) {
       { records: [], next: after, complete: true }
     ),
     queue: async (_who, query) => paged([], query),
+    why: async (_who, id) => fakeWhy(get(id)),
   } satisfies Partial<Coordinator>;
 }
 

@@ -25,6 +25,7 @@ import { KnownPaths } from './notFound.ts';
 import { describeApi, describeRoute } from './openapi.ts';
 import { errorHandler } from './problem.ts';
 import { requestIds } from './requestId.ts';
+import { budgetRoutes } from './rest/budgets.ts';
 import { clusterRoutes } from './rest/cluster.ts';
 import { healthRoutes } from './rest/health.ts';
 import { jobRoutes } from './rest/jobs.ts';
@@ -152,6 +153,7 @@ function addRoutes(app: App, options: GatewayOptions, parts: RouteParts): void {
   clusterRoutes(app, coordinator);
   workerRoutes(app, coordinator);
   tokenRoutes(app, coordinator, parts.cache);
+  budgetRoutes(app, coordinator);
   healthRoutes(app, coordinator, parts.metrics);
   agentRoutes(app, { coordinator, limits: parts.limits, decodeLogFrames });
   options.extraRoutes?.(app);

@@ -21,6 +21,7 @@ export const ERRORS = {
   UNSUPPORTED_MEDIA_TYPE: { status: 415, grpc: 3, title: 'Unsupported content type' },
   BODY_TOO_LARGE: { status: 413, grpc: 8, title: 'The body is too large' },
   NEVER_FITS: { status: 422, grpc: 3, title: 'No pool could ever run this' },
+  OVER_QUOTA: { status: 422, grpc: 8, title: 'More than the quota allows' },
   TOO_MANY: { status: 429, grpc: 8, title: 'A limit was reached' },
   INTERNAL: { status: 500, grpc: 13, title: 'Something went wrong inside Drover' },
   UNAVAILABLE: { status: 503, grpc: 14, title: 'Not ready' },

@@ -41,5 +41,11 @@ export interface Attempt {
   /** Total bytes of output, known at the end; null when the machine was lost. */
   stdoutBytes: number | null;
   stderrBytes: number | null;
+  /** What an hour of it costs, in millionths, as of its assignment. */
+  priceMicros: number;
+  /** How often it was charged, and how much in all. */
+  charges: number;
+  chargedMicros: number;
+  chargedDeviceMs: number;
   version: number;
 }

@@ -10,6 +10,8 @@ export const EVENT_KINDS = [
   'task.ended',
   'task.requeued',
   'attempt.stopping',
+  'task.nominated',
+  'task.withdrawn',
   'worker.joined',
   'worker.suspect',
   'worker.online',
@@ -18,6 +20,8 @@ export const EVENT_KINDS = [
   'worker.undrained',
   'token.created',
   'token.revoked',
+  'budget.set',
+  'budget.deleted',
 ] as const;
 export type EventKind = (typeof EVENT_KINDS)[number];
 

@@ -31,6 +31,14 @@ export function attemptUid(task: TaskId, n: number, random: string): AttemptUid 
   return `${task}.${n}.${random}` as AttemptUid;
 }
 
+export function taskOf(uid: AttemptUid): TaskId {
+  return uid.slice(0, uid.lastIndexOf('.', uid.lastIndexOf('.') - 1)) as TaskId;
+}
+
+export function jobOf(uid: AttemptUid): JobId {
+  return uid.slice(0, uid.indexOf('.')) as JobId;
+}
+
 /** Null when the text cannot be an attempt's uid. */
 export function parseAttemptUid(uid: string): { job: JobId; index: number; n: number } | null {
   const match = /^([a-z0-9]+)\.(\d{1,10})\.(\d{1,9})\.[0-9a-f]+$/.exec(uid);

@@ -78,6 +78,8 @@ export interface Job {
   /** Who asked for the cancel. */
   cancelledBy: string | null;
   endedAtMs: number | null;
+  /** What its attempts were charged so far, in millionths. */
+  spentMicros: number;
   version: number;
 }
 

@@ -57,6 +57,7 @@ describe('the environment', () => {
         DROVER_LEASES_WORKER_MS: '20000',
         DROVER_CLUSTER_NAME: '42',
         DROVER_AGENT_ATTRIBUTES: '{rack: b12}',
+        DROVER_AGENT_ACCEPTS: '{tenants: [physics]}',
         DROVER_SERVER_PUBLIC_URL: '',
       },
     });
@@ -64,6 +65,7 @@ describe('the environment', () => {
     expect(settings.leases.workerMs).toBe(20_000);
     expect(settings.cluster.name).toBe('42');
     expect(settings.agent.attributes).toEqual({ rack: 'b12' });
+    expect(settings.agent.accepts).toEqual({ tenants: ['physics'], interruptibleOnly: false });
   });
 
   test('DROVER_DATA is the data folder, and the full name wins over it', () => {

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { poolSettings } from './poolSettings.ts';
+import { secretFrom } from './secretFiles.ts';
 import { loadConfig } from '../lib/config.ts';
 import { DroverError } from '../lib/errors.ts';
 
@@ -77,6 +78,14 @@ const loops = section({
   scheduleMs: period.default(SECOND),
   leasesMs: period.default(SECOND),
   deadlinesMs: period.default(SECOND),
+  chargesMs: period.default(10 * SECOND),
+});
+
+const schedule = section({
+  halfLifeMs: duration.default(7 * 24 * 60 * MINUTE),
+  ageingMs: duration.default(24 * 60 * MINUTE),
+  backfill: z.boolean().default(true),
+  preemption: z.boolean().default(true),
 });
 
 const logs = section({
@@ -96,6 +105,10 @@ const agent = section({
   network: z.string().max(255).default(''),
   dataDir: text.default(''),
   attributes: z.record(z.string().min(1).max(63), z.string().max(256)).default({}),
+  accepts: section({
+    tenants: z.array(z.string().min(1).max(100)).max(1000).default([]),
+    interruptibleOnly: z.boolean().default(false),
+  }),
 });
 
 const fleet = section({
@@ -117,6 +130,7 @@ const sections = z.strictObject({
   cluster,
   leases,
   loops,
+  schedule,
   logs,
   agent,
   fleet,
@@ -276,14 +290,4 @@ function apiSecret({ grpc: listener }: Settings, readFile: SettingsSources['read
   const detail = `grpc.apiSecretFile (${listener.apiSecretFile}) holds too short a secret`;
   const hint = `Write one of at least ${SHORTEST_SECRET} characters: openssl rand -hex 32`;
   throw new DroverError('INVALID_ARGUMENT', detail, { hint });
-}
-
-function secretFrom(setting: string, path: string, readFile: SettingsSources['readFile']): string {
-  try {
-    return readFile(path).trim();
-  } catch (error) {
-    const detail = `${setting} names ${path}, which cannot be read`;
-    const hint = 'Check that it exists and that this user may read it.';
-    throw new DroverError('INVALID_ARGUMENT', detail, { hint, cause: error });
-  }
 }

@@ -9,11 +9,10 @@ import type { DeviceRequest, ResourceRequest } from './resources.ts';
 
 const DEFAULT_SPEC: Omit<
   JobSpec,
-  'command' | 'resources' | 'env' | 'labels' | 'placement' | 'after'
+  'command' | 'resources' | 'env' | 'labels' | 'placement' | 'after' | 'shape'
 > = {
   name: '',
   workdir: '',
-  shape: { kind: 'single' },
   pool: '',
   priority: 'batch',
   retries: 0,
@@ -40,9 +39,16 @@ const DEFAULT_DEVICE: DeviceRequest = {
 };
 
 /** Shared by all specs that have nothing else: specs are never changed, and there are many. */
-const NOTHING: Record<string, string> = Object.freeze({});
-const NO_AFTER: After[] = Object.freeze([]) as unknown as After[];
-const PLAIN_RESOURCES: ResourceRequest = Object.freeze({ ...DEFAULT_RESOURCES, device: null });
+export const DEFAULT_PARTS: Readonly<
+  Pick<JobSpec, 'env' | 'labels' | 'after' | 'resources' | 'shape' | 'placement'>
+> = Object.freeze({
+  env: Object.freeze({}),
+  labels: Object.freeze({}),
+  after: Object.freeze([]) as unknown as After[],
+  resources: Object.freeze({ ...DEFAULT_RESOURCES, device: null }),
+  shape: Object.freeze({ kind: 'single' }),
+  placement: PLAIN_PLACEMENT,
+});
 
 const SCALARS = [
   'name',
@@ -65,16 +71,40 @@ type Packed = Partial<Omit<JobSpec, 'resources' | 'placement'>> & {
 
 type Whole = Packed & { command: string[] };
 
+/** Equal neighbours as one with a count: many a submission is one job many times over. */
+type Run = [count: number, spec: Whole];
+
 export function packSpecs(specs: readonly JobSpec[]): string {
-  return JSON.stringify(specs.map(pack));
+  let text = '[';
+  let last = '';
+  let count = 0;
+  for (const spec of specs) {
+    const one = JSON.stringify(pack(spec));
+    if (one !== last) {
+      if (count > 0) text += `[${count},${last}],`;
+      last = one;
+      count = 0;
+    }
+    count++;
+  }
+  return count > 0 ? `${text}[${count},${last}]]` : '[]';
 }
 
+/** Equal ones are one object: specs are never changed. */
 export function unpackSpecs(text: string): JobSpec[] {
-  return (JSON.parse(text) as Whole[]).map(unpack);
+  const specs: JobSpec[] = [];
+  for (const [count, packed] of JSON.parse(text) as Run[]) {
+    const spec = unpack(packed);
+    for (let n = 0; n < count; n++) specs.push(spec);
+  }
+  return specs;
 }
+
+let lastPacked: { spec: JobSpec; text: string } | null = null;
 
 export function packSpec(spec: JobSpec): string {
-  return JSON.stringify(pack(spec));
+  if (lastPacked?.spec !== spec) lastPacked = { spec, text: JSON.stringify(pack(spec)) };
+  return lastPacked.text;
 }
 
 export function unpackSpec(text: string): JobSpec {
@@ -117,10 +147,10 @@ function unpack(packed: Whole): JobSpec {
   return {
     name: packed.name ?? DEFAULT_SPEC.name,
     command: packed.command,
-    env: packed.env ?? NOTHING,
+    env: packed.env ?? DEFAULT_PARTS.env,
     workdir: packed.workdir ?? DEFAULT_SPEC.workdir,
-    resources: resources ? { ...PLAIN_RESOURCES, ...resources, device } : PLAIN_RESOURCES,
-    shape: packed.shape ?? DEFAULT_SPEC.shape,
+    resources: resources ? { ...DEFAULT_RESOURCES, ...resources, device } : DEFAULT_PARTS.resources,
+    shape: packed.shape ?? DEFAULT_PARTS.shape,
     pool: packed.pool ?? DEFAULT_SPEC.pool,
     priority: packed.priority ?? DEFAULT_SPEC.priority,
     retries: packed.retries ?? DEFAULT_SPEC.retries,
@@ -129,9 +159,9 @@ function unpack(packed: Whole): JobSpec {
     startWithinMs: packed.startWithinMs ?? DEFAULT_SPEC.startWithinMs,
     graceMs: packed.graceMs ?? DEFAULT_SPEC.graceMs,
     attemptLeaseMs: packed.attemptLeaseMs ?? DEFAULT_SPEC.attemptLeaseMs,
-    labels: packed.labels ?? NOTHING,
+    labels: packed.labels ?? DEFAULT_PARTS.labels,
     placement: packed.placement ? { ...PLAIN_PLACEMENT, ...packed.placement } : PLAIN_PLACEMENT,
-    after: packed.after ?? NO_AFTER,
+    after: packed.after ?? DEFAULT_PARTS.after,
     maxCostMicros: packed.maxCostMicros ?? DEFAULT_SPEC.maxCostMicros,
   };
 }

@@ -10,6 +10,7 @@ export const SCOPES = [
   'fleet:read',
   'fleet:manage',
   'tokens:manage',
+  'budgets:manage',
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 

@@ -1,5 +1,6 @@
 /** A worker: the registration of one agent. */
 import type { WorkerId } from './ids.ts';
+import type { WorkerTerms } from './placement.ts';
 import type { WorkerResources } from './resources.ts';
 
 export const WORKER_STATES = ['ONLINE', 'SUSPECT', 'LOST'] as const;
@@ -18,6 +19,8 @@ export interface Worker {
   network: string;
   resources: WorkerResources;
   attributes: Record<string, string>;
+  /** What its agent demands of the work it takes; its pool may demand more. */
+  terms: WorkerTerms;
   agentVersion: string;
   state: WorkerState;
   draining: boolean;

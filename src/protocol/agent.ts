@@ -42,6 +42,14 @@ export const joinRequest = z.strictObject({
       .max(1024),
     portRange: z.tuple([z.int().min(1).max(65535), z.int().min(1).max(65535)]),
   }),
+  /** What the machine's owner demands of the work it takes; left out: nothing. */
+  terms: z
+    .strictObject({
+      /** Only these tenants; empty: any. */
+      tenants: z.array(text.min(1)).max(1000),
+      interruptibleOnly: z.boolean(),
+    })
+    .optional(),
 });
 export type JoinRequest = z.infer<typeof joinRequest>;
 
@@ -117,6 +125,28 @@ export interface AttemptOrder {
   ports: number[];
   graceMs: number;
   attemptLeaseMs: number;
+  /** Members of a gang whose agents all know how to meet, see PREFLIGHT. */
+  gang?: GangOrder;
+}
+
+/** The capability of an agent whose gang members meet before the user's command starts. */
+export const PREFLIGHT = 'preflight';
+
+/** What a member must know to meet the others. */
+export interface GangOrder {
+  rank: number;
+  size: number;
+  round: number;
+  /** Only members of this round know it. */
+  token: string;
+  /** This member's worker, by name. */
+  worker: string;
+  /** Where rank 0 listens. Null: rank 0 is over already, so that nobody can meet it. */
+  master: { worker: string; address: string; port: number } | null;
+  /** By rank, all of them; for rank 0 only, which tells who did not come. */
+  members: { worker: string; address: string }[];
+  /** GPUs the command shall see, in this order; empty: its own only. */
+  visibleGpus: number[];
 }
 
 export interface StopOrder {

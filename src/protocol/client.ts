@@ -1,5 +1,6 @@
 /** The TypeScript client: every REST call, typed, with safe retries and logs that resume. */
 import { setTimeout as delay } from 'node:timers/promises';
+import type { BudgetInput, BudgetView, PlanView, UsageQuery, UsageRow } from './budgets.ts';
 import type { ClusterView, CreateToken, TokenView, WorkerView } from './fleet.ts';
 import {
   ApiError,
@@ -23,6 +24,7 @@ import type {
 } from './jobs.ts';
 import type { SubmittedSpec } from './jobSpec.ts';
 import { readEvents, type SseEvent } from './sse.ts';
+import type { WhyView } from './why.ts';
 
 export { ApiError, ConnectionError } from './http.ts';
 
@@ -99,6 +101,8 @@ export function createClient(options: HttpOptions) {
     followLogs: (id: string, query: LogOptions = {}) =>
       followLogs(options, jobPath(id, '/logs'), query),
 
+    why: (id: string) => get<WhyView>(jobPath(id, '/why')),
+    plan: (spec: SubmittedSpec) => post<PlanView>('/v1/plan', { body: spec, repeatable: true }),
     queue: (page: PageOptions) => list<QueueEntry>('/v1/queue', { ...page }),
     cluster: () => get<ClusterView>('/v1/cluster'),
     listWorkers: (page: PageOptions) => list<WorkerView>('/v1/workers', { ...page }),
@@ -106,6 +110,16 @@ export function createClient(options: HttpOptions) {
       post<WorkerView>(`/v1/workers/${encodeURIComponent(id)}/${draining ? 'drain' : 'undrain'}`, {
         repeatable: true,
       }),
+    listBudgets: () => get<BudgetView[]>('/v1/budgets'),
+    setBudget: async ({ tenant, user, ...body }: BudgetInput): Promise<BudgetView> => {
+      // At a version it changes something once: the second try would be refused.
+      const request: Call = { method: 'PUT', body, repeatable: body.version === null };
+      return (await call<BudgetView>(options, budgetPath(tenant, user), request)).data;
+    },
+    deleteBudget: async (tenant: string, user: string): Promise<void> => {
+      await call(options, budgetPath(tenant, user), { method: 'DELETE' });
+    },
+    usage: (query: UsageQuery) => get<UsageRow[]>('/v1/usage', { ...query }),
     listTokens: (page: PageOptions) => list<TokenView>('/v1/tokens', { ...page }),
     createToken: (body: Partial<CreateToken>) => post<TokenView>('/v1/tokens', { body }),
     revokeToken: async (id: string): Promise<TokenView> => {
@@ -117,6 +131,11 @@ export function createClient(options: HttpOptions) {
 
 function jobPath(id: string, rest = ''): string {
   return `/v1/jobs/${encodeURIComponent(id)}${rest}`;
+}
+
+function budgetPath(tenant: string, user: string): string {
+  const whole = `/v1/budgets/${encodeURIComponent(tenant)}`;
+  return user === '' ? whole : `${whole}/users/${encodeURIComponent(user)}`;
 }
 
 /** Walks the pages of a list. */

@@ -6,6 +6,7 @@
  */
 import type { JobSpec } from '../model/job.ts';
 import type { Principal } from '../model/token.ts';
+import type { BudgetInput, BudgetView, PlanView, UsageQuery, UsageRow } from './budgets.ts';
 import type { JoinReply, JoinRequest, LogAck, LogChunk, SyncReply, SyncRequest } from './agent.ts';
 import type { ClusterView, CreateToken, TokenView, WorkerView } from './fleet.ts';
 import type {
@@ -18,6 +19,7 @@ import type {
   QueueEntry,
   TaskView,
 } from './jobs.ts';
+import type { WhyView } from './why.ts';
 
 export interface Page<Item> {
   items: Item[];
@@ -99,6 +101,18 @@ export interface Coordinator {
   waitJob(who: Principal, id: string, waitMs: number): Promise<JobView>;
   readLogs(who: Principal, job: string, query: LogQuery): Promise<LogPage>;
   queue(who: Principal, page: PageQuery): Promise<Page<QueueEntry>>;
+  /** Why a job waits, from what the planner knew when it last passed it over. */
+  why(who: Principal, job: string): Promise<WhyView>;
+  /** Where a job would go, when, and what it would cost; nothing is written. */
+  plan(who: Principal, spec: JobSpec): Promise<PlanView>;
+
+  /** The caller's tenant's; with the scope budgets:manage everybody's. */
+  listBudgets(who: Principal): Promise<BudgetView[]>;
+  /** Makes or replaces it; STALE when it is not at the version named. */
+  setBudget(who: Principal, budget: BudgetInput): Promise<BudgetView>;
+  deleteBudget(who: Principal, tenant: string, user: string): Promise<void>;
+  /** By the caller's tenant; with the scope budgets:manage by everybody. */
+  usage(who: Principal, query: UsageQuery): Promise<UsageRow[]>;
 
   cluster(who: Principal): Promise<ClusterView>;
   listWorkers(who: Principal, page: PageQuery): Promise<Page<WorkerView>>;
@@ -134,6 +148,12 @@ export const COORDINATOR_CALLS = [
   'waitJob',
   'readLogs',
   'queue',
+  'why',
+  'plan',
+  'listBudgets',
+  'setBudget',
+  'deleteBudget',
+  'usage',
   'cluster',
   'listWorkers',
   'setDraining',

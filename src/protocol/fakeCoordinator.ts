@@ -4,16 +4,20 @@ import { systemClock, sleep, type Clock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import { systemRandom, type Random } from '../lib/random.ts';
 import type { TokenId } from '../model/ids.ts';
-import { SCOPES, type Principal, type Scope } from '../model/token.ts';
+import { SCOPES, type Principal } from '../model/token.ts';
 import type * as agent from './agent.ts';
 import type { Coordinator, LogPage, LogQuery, Page, Readiness } from './coordinator.ts';
 import type { SubmitReply, SubmitRequest, TunnelTicket } from './coordinator.ts';
+import { fakeAccounts } from './fakeAccounts.ts';
+import { allow, pageOf } from './fakeAnswers.ts';
 import { FakeFleet } from './fakeFleet.ts';
 import { isEnded, jobView, newJob, type FakeJob } from './fakeJobs.ts';
+import { fakeWhy } from './fakeWhy.ts';
 import { FakeWork } from './fakeWork.ts';
 import type { ClusterView, CreateToken, TokenView, WorkerView } from './fleet.ts';
 import type { AttemptView, EventView, JobView, ListJobsQuery, PageQuery } from './jobs.ts';
 import type { LogRecordView, QueueEntry, TaskView } from './jobs.ts';
+import type { WhyView } from './why.ts';
 
 const POLL_MS = 5;
 
@@ -28,6 +32,12 @@ export class FakeCoordinator implements Coordinator {
   readonly #fleet: FakeFleet;
   readonly #work: FakeWork;
   readonly #keys = new Map<string, { bodyHash: string | null; ids: string[] }>();
+  readonly accounts = fakeAccounts();
+  readonly plan = this.accounts.plan;
+  readonly listBudgets = this.accounts.listBudgets;
+  readonly setBudget = this.accounts.setBudget;
+  readonly deleteBudget = this.accounts.deleteBudget;
+  readonly usage = this.accounts.usage;
   #counter = 0;
   #generation = 0;
 
@@ -143,10 +153,7 @@ export class FakeCoordinator implements Coordinator {
 
   async queue(who: Principal, page: PageQuery): Promise<Page<QueueEntry>> {
     allow(who, 'jobs:read');
-    const waiting = [...this.#work.jobs.values()]
-      .map((job) => jobView(job, false))
-      .filter((job) => job.tenant === who.tenant && job.tasks.pending > 0);
-    const entries = waiting.map((job, index) => ({
+    const entries = this.#waiting(who).map((job, index) => ({
       job: job.id,
       name: job.name,
       owner: job.owner,
@@ -157,6 +164,14 @@ export class FakeCoordinator implements Coordinator {
       reason: job.reason,
     }));
     return pageOf(entries, page);
+  }
+
+  async why(who: Principal, id: string): Promise<WhyView> {
+    const job = jobView(this.#job(who, id), false);
+    return fakeWhy(
+      job,
+      this.#waiting(who).filter((other) => other.id < id),
+    );
   }
 
   async cluster(who: Principal): Promise<ClusterView> {
@@ -258,6 +273,12 @@ export class FakeCoordinator implements Coordinator {
     return `# TYPE drover_jobs gauge\ndrover_jobs ${this.#work.jobs.size}\n`;
   }
 
+  #waiting(who: Principal): JobView[] {
+    return [...this.#work.jobs.values()]
+      .map((job) => jobView(job, false))
+      .filter((job) => job.tenant === who.tenant && job.tasks.pending > 0);
+  }
+
   #mint(prefix: string): string {
     return prefix + String(++this.#counter).padStart(8, '0');
   }
@@ -275,17 +296,4 @@ export class FakeCoordinator implements Coordinator {
     const deadline = this.#clock.bootMs() + waitMs;
     while (!done() && this.#clock.bootMs() < deadline) await sleep(this.#clock, POLL_MS);
   }
-}
-
-function allow(who: Principal, scope: Scope): void {
-  if (who.scopes.includes(scope)) return;
-  throw new DroverError('PERMISSION_DENIED', `the token lacks the scope ${scope}`, {
-    hint: 'Use a token that has it.',
-  });
-}
-
-function pageOf<Item>(items: Item[], { cursor, limit }: PageQuery): Page<Item> {
-  const from = cursor === undefined ? 0 : Number(cursor);
-  const to = from + limit;
-  return { items: items.slice(from, to), nextCursor: to < items.length ? String(to) : null };
 }

@@ -2,8 +2,9 @@
 import { z } from 'zod';
 import { AFTER_CONDITIONS, PRIORITIES } from '../model/job.ts';
 import type { After, JobSpec } from '../model/job.ts';
-import { ARRANGEMENTS, CONSTRAINT_OPERATORS, PLAIN_PLACEMENT, TRUSTS } from '../model/placement.ts';
+import { ARRANGEMENTS, CONSTRAINT_OPERATORS, TRUSTS } from '../model/placement.ts';
 import { DEVICE_KINDS } from '../model/resources.ts';
+import { DEFAULT_PARTS } from '../model/spec.ts';
 
 /** Named limits of a submission, each with a test. */
 export const JOB_LIMITS = {
@@ -28,12 +29,42 @@ const durationMs = z
   .int()
   .min(0)
   .max(3650 * DAY_MS);
+const NOT_CLEAN = 'holds a NUL or half a character';
 // No NUL and no lone surrogate: neither survives argv, the environment or a text column.
 const clean = (limit: number) =>
   z
     .string()
     .max(limit)
-    .refine((s) => !s.includes('\0') && s.isWellFormed(), 'holds a NUL or half a character');
+    .refine((s) => !s.includes('\0') && s.isWellFormed(), NOT_CLEAN);
+
+/**
+ * Names and texts, checked by hand: a record of schemas costs more than all the rest of a spec, and
+ * a call may bring a thousand.
+ */
+const texts = (name: RegExp, nameLength: number, textLength: number) =>
+  z
+    .custom<Record<string, string>>()
+    .superRefine((value, context) => {
+      const fail = (path: string[], message: string): void =>
+        context.addIssue({ code: 'custom', path, message });
+      if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+        return fail([], 'Invalid input: expected record');
+      }
+      for (const [key, text] of Object.entries<unknown>(value)) {
+        if (key.length > nameLength || !name.test(key)) fail([key], 'Invalid key in record');
+        if (typeof text !== 'string') fail([key], 'Invalid input: expected string');
+        else if (text.length > textLength) fail([key], `is longer than ${textLength} characters`);
+        else if (text.includes('\0') || !text.isWellFormed()) fail([key], NOT_CLEAN);
+      }
+    })
+    .meta({
+      type: 'object',
+      propertyNames: { type: 'string', minLength: 1, maxLength: nameLength, pattern: name.source },
+      additionalProperties: { type: 'string', maxLength: textLength },
+    });
+
+/** Any text, in whole characters and without a NUL. */
+const LABEL_NAME = /^[^\0\p{Surrogate}]+$/u;
 
 export const deviceRequest = z.strictObject({
   kind: z.enum(DEVICE_KINDS).default('gpu'),
@@ -108,26 +139,24 @@ const after = z.strictObject({
   when: z.enum(AFTER_CONDITIONS).default('ok'),
 });
 
+/** Defaults are given by functions: zod copies values, and they are shared by all specs. */
 export const jobSpec = z
   .strictObject({
     name: clean(JOB_LIMITS.nameLength).default(''),
     command: z.array(clean(JOB_LIMITS.commandBytes)).min(1).max(JOB_LIMITS.commandWords),
-    env: z
-      .record(
-        z
-          .string()
-          .regex(/^[A-Za-z_][A-Za-z0-9_]*$/)
-          .max(256),
-        clean(JOB_LIMITS.envBytes),
-      )
-      .default({}),
+    env: texts(/^[A-Za-z_][A-Za-z0-9_]*$/, 256, JOB_LIMITS.envBytes).default(
+      () => DEFAULT_PARTS.env,
+    ),
     workdir: clean(4096).default(''),
-    resources: resourceRequest.prefault({}),
-    shape: shape.default({ kind: 'single' }),
+    resources: resourceRequest.default(() => DEFAULT_PARTS.resources),
+    shape: shape.default(() => DEFAULT_PARTS.shape),
     pool: clean(100).default(''),
     priority: z.enum(PRIORITIES).default('batch'),
-    placement: placementSpec.default(PLAIN_PLACEMENT),
-    after: z.array(after).max(JOB_LIMITS.after).default([]),
+    placement: placementSpec.default(() => DEFAULT_PARTS.placement),
+    after: z
+      .array(after)
+      .max(JOB_LIMITS.after)
+      .default(() => DEFAULT_PARTS.after),
     maxCostMicros: z.int().min(0).default(0),
     retries: z.int().min(0).max(JOB_LIMITS.retries).default(0),
     maxInterruptions: z.int().min(0).max(10_000).default(100),
@@ -139,7 +168,7 @@ export const jobSpec = z
       .max(DAY_MS)
       .refine((ms) => ms === 0 || ms >= 60_000, 'is 0 (the cluster default) or at least 60000')
       .default(0),
-    labels: z.record(clean(63).min(1), clean(256)).default({}),
+    labels: texts(LABEL_NAME, 63, 256).default(() => DEFAULT_PARTS.labels),
   })
   .superRefine(checkSizes)
   .meta({ id: 'JobSpec' });

@@ -35,21 +35,30 @@ export function encodeLogFrames(chunks: readonly LogChunk[]): Uint8Array {
   let size = HEAD_BYTES;
   for (const chunk of chunks) size += frameBytes(chunk.uid, chunk.bytes.length);
   const body = Buffer.allocUnsafe(size);
-  body.writeUInt8(VERSION, 0);
-  body.writeUInt32BE(chunks.length, 1);
-  let at = HEAD_BYTES;
+  let at = writeLogHead(body, chunks.length);
   for (const chunk of chunks) {
-    body.writeUInt8(chunk.uid.length, at);
-    body.writeUInt8(STREAMS.indexOf(chunk.stream), at + 1);
-    body.writeUIntBE(chunk.offset, at + 2, 6);
-    body.writeUIntBE(chunk.atMs, at + 8, 6);
-    body.writeUInt32BE(chunk.bytes.length, at + 14);
-    at += FRAME_HEAD_BYTES;
-    at += body.write(chunk.uid, at, 'latin1');
+    at = writeFrameHead(body, at, chunk);
     body.set(chunk.bytes, at);
     at += chunk.bytes.length;
   }
   return body;
+}
+
+/** For who fills a body in place: the head, then each frame's head before its bytes. */
+export function writeLogHead(body: Buffer, count: number): number {
+  body.writeUInt8(VERSION, 0);
+  body.writeUInt32BE(count, 1);
+  return HEAD_BYTES;
+}
+
+/** Returns where the chunk's bytes belong. */
+export function writeFrameHead(body: Buffer, at: number, chunk: LogChunk): number {
+  body.writeUInt8(chunk.uid.length, at);
+  body.writeUInt8(STREAMS.indexOf(chunk.stream), at + 1);
+  body.writeUIntBE(chunk.offset, at + 2, 6);
+  body.writeUIntBE(chunk.atMs, at + 8, 6);
+  body.writeUInt32BE(chunk.bytes.length, at + 14);
+  return at + FRAME_HEAD_BYTES + body.write(chunk.uid, at + FRAME_HEAD_BYTES, 'latin1');
 }
 
 /** The chunks' bytes are views into `body`: keep it unchanged as long as they are in use. */

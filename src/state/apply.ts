@@ -1,8 +1,11 @@
 /** Applies one mutation to the state, whole or not at all. */
 import { assign } from './assign.ts';
+import { deleteBudget, setBudget } from './budgets.ts';
 import { cancel } from './cancel.ts';
+import { charge } from './charges.ts';
 import { giveUp, lose, stop } from './endings.ts';
 import type { Mutation, Result } from './mutations.ts';
+import { preempt, withdraw } from './nominations.ts';
 import { observe } from './observe.ts';
 import type { State } from './state.ts';
 import { submit } from './submit.ts';
@@ -17,6 +20,16 @@ export function apply(state: State, mutation: Mutation, nowMs: number): Result {
       return cancel(state, mutation, nowMs);
     case 'assign':
       return assign(state, mutation, nowMs);
+    case 'preempt':
+      return preempt(state, mutation, nowMs);
+    case 'withdraw':
+      return withdraw(state, mutation, nowMs);
+    case 'charge':
+      return charge(state, mutation, nowMs);
+    case 'set-budget':
+      return setBudget(state, mutation, nowMs);
+    case 'delete-budget':
+      return deleteBudget(state, mutation, nowMs);
     case 'observe':
       return observe(state, mutation, nowMs);
     case 'stop':

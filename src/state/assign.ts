@@ -2,28 +2,83 @@
 import type { Attempt } from '../model/attempt.ts';
 import type { Claim } from '../model/claim.ts';
 import type { Task } from '../model/task.ts';
-import type { Assign, Result } from './mutations.ts';
+import { hold, overBudget } from './accounts.ts';
+import { dropNomination, newHold, nominationHold, priceOfClaim, takeOver } from './holdings.ts';
+import type { Assign, Preempt, Result } from './mutations.ts';
 import { DONE, missing, stale } from './mutations.ts';
 import type { LiveJob } from './live.ts';
 import type { State } from './state.ts';
 
+interface Member {
+  task: Task;
+  claim: Claim;
+}
+
 export function assign(state: State, mutation: Assign, nowMs: number): Result {
-  const live = state.jobs.get(mutation.job);
-  if (!live) return missing(`job ${mutation.job}`);
-  if (live.job.cancelRequestedAtMs !== null) return stale('the job was cancelled');
-  if (live.job.round !== mutation.round) return stale('the gang is in another round');
-  const members: { task: Task; claim: Claim }[] = [];
-  for (const { task: id, version, claim } of mutation.tasks) {
-    const task = state.task(id)?.task;
-    if (!task) return missing(`task ${id}`);
-    if (task.state !== 'PENDING' || task.version !== version)
-      return stale(`task ${id} has changed`);
-    members.push({ task, claim });
+  const checked = checkMembers(state, mutation, nowMs);
+  if ('result' in checked) return checked.result;
+  const { live, members } = checked;
+  // Whoever was nominated gives that up for what it now gets: the same place, or a better one.
+  const nominated = members.flatMap(({ task }) => state.nominations.get(task.id) ?? []);
+  for (const member of members) {
+    const claim = state.nominations.get(member.task.id)?.claim;
+    if (claim?.owner === member.claim.owner) member.claim = claim;
   }
+  for (const { claim } of nominated) state.workers.get(claim.worker)?.capacity.give(claim);
   const full = holdAll(state, members);
+  for (const { claim } of nominated) state.workers.get(claim.worker)?.capacity.take(claim);
   if (full) return stale(full);
+  for (const { task, claim } of members) {
+    if (state.nominations.get(task.id)?.claim === claim) takeOver(state, task.id);
+    else dropNomination(state, task.id);
+  }
   for (const { task, claim } of members) assignOne(state, live, task, claim, nowMs);
   return DONE;
+}
+
+/** The guards that an assignment and a nomination share. */
+export function checkMembers(
+  state: State,
+  mutation: Assign | Preempt,
+  nowMs: number,
+): { live: LiveJob; members: Member[] } | { result: Result } {
+  const refuse = (result: Result) => ({ result });
+  const live = state.jobs.get(mutation.job);
+  if (!live) return refuse(missing(`job ${mutation.job}`));
+  if (live.job.cancelRequestedAtMs !== null) return refuse(stale('the job was cancelled'));
+  if (live.job.round !== mutation.round) return refuse(stale('the gang is in another round'));
+  if (live.waitsFor) return refuse(stale('the job waits for another one'));
+  const members: Member[] = [];
+  for (const { task: id, version, claim } of mutation.tasks) {
+    const task = state.task(id)?.task;
+    if (!task) return refuse(missing(`task ${id}`));
+    if (task.state !== 'PENDING' || task.version !== version) {
+      return refuse(stale(`task ${id} has changed`));
+    }
+    members.push({ task, claim });
+  }
+  const limited = overLimit(live, members.length) ?? overQuota(state, live, members, nowMs);
+  return limited === null ? { live, members } : refuse(stale(limited));
+}
+
+function overLimit({ job, attempts }: LiveJob, more: number): string | null {
+  const { shape } = job.spec;
+  if (shape.kind !== 'array' || shape.limit === 0) return null;
+  return attempts.size + more > shape.limit ? `${shape.limit} of its tasks run already` : null;
+}
+
+/** Checked here and nowhere else for good: what a planner saw may have been spent since. */
+function overQuota(state: State, live: LiveJob, members: Member[], nowMs: number): string | null {
+  const accounts = state.accounts.both(live.job.tenant, live.job.owner);
+  if (!accounts[0].budget && !accounts[1].budget) return null;
+  const more = { deviceMillis: 0, deviceMs: 0, micros: 0 };
+  for (const { task, claim } of members) {
+    hold(more, newHold(state, live, claim), 1);
+    // What it was nominated for is set aside already, but another place may cost more.
+    const nomination = state.nominations.get(task.id);
+    if (nomination) hold(more, nominationHold(nomination), -1);
+  }
+  return overBudget(accounts[0], more, nowMs) ?? overBudget(accounts[1], more, nowMs);
 }
 
 /** Checks the claims of a gang against each other too, then leaves the capacity as it was. */
@@ -68,6 +123,10 @@ function assignOne(state: State, live: LiveJob, task: Task, claim: Claim, nowMs:
     endedAtMs: null,
     stdoutBytes: null,
     stderrBytes: null,
+    priceMicros: priceOfClaim(state, claim),
+    charges: 0,
+    chargedMicros: 0,
+    chargedDeviceMs: 0,
     version: 1,
   };
   state.addAttempt(attempt, claim);

@@ -3,17 +3,21 @@
  * planner.
  */
 import type { Attempt } from '../model/attempt.ts';
+import type { Account } from '../model/account.ts';
+import type { Budget } from '../model/budget.ts';
 import type { Claim } from '../model/claim.ts';
 import type { Event, EventKind } from '../model/event.ts';
 import type { AttemptUid, JobId, TaskId, WorkerId } from '../model/ids.ts';
 import type { Job, JobState } from '../model/job.ts';
+import type { LedgerEntry } from '../model/ledger.ts';
 import type { Task } from '../model/task.ts';
 import type { Token } from '../model/token.ts';
+import type { UsageDay } from '../model/usageDay.ts';
 import type { Worker } from '../model/worker.ts';
 import type { KeyedSubmission } from './live.ts';
 
 export type Operation = 'insert' | 'update';
-export type ClaimOperation = Operation | 'delete';
+export type RowOperation = Operation | 'delete';
 
 /** How a job ended: kept on its row, because its tasks leave the memory with it. */
 export interface JobEnding {
@@ -35,7 +39,11 @@ export class Changes {
   readonly attempts = new Map<Attempt, Operation>();
   readonly workers = new Map<Worker, Operation>();
   readonly tokens = new Map<Token, Operation>();
-  readonly claims = new Map<Claim, ClaimOperation>();
+  readonly claims = new Map<Claim, RowOperation>();
+  readonly budgets = new Map<Budget, RowOperation>();
+  readonly accounts = new Map<Account, Operation>();
+  readonly usageDays = new Map<UsageDay, Operation>();
+  readonly ledger: LedgerEntry[] = [];
   readonly events: Event[] = [];
 
   get empty(): boolean {
@@ -46,7 +54,8 @@ export class Changes {
       this.attempts.size === 0 &&
       this.workers.size === 0 &&
       this.tokens.size === 0 &&
-      this.claims.size === 0
+      this.claims.size === 0 &&
+      this.accounts.size === 0
     );
   }
 }

@@ -5,10 +5,11 @@
 import type { PoolPolicy } from '../core/placement/admission.ts';
 import type { PlannerWorker } from '../core/placement/request.ts';
 import type { PlannerDeltas } from '../core/schedule/view.ts';
-import type { AttemptUid, WorkerId } from '../model/ids.ts';
-import { OPEN_TERMS } from '../model/placement.ts';
+import { jobOf, type AttemptUid, type WorkerId } from '../model/ids.ts';
+import { bothTerms } from '../core/placement/terms.ts';
 import type { Task } from '../model/task.ts';
 import type { Worker } from '../model/worker.ts';
+import { plannerAccount, type LiveAccount } from './accounts.ts';
 import type { LiveJob } from './live.ts';
 import { requestOf } from './requests.ts';
 import type { State } from './state.ts';
@@ -18,12 +19,14 @@ export class Deltas {
   readonly tasks = new Set<Task>();
   readonly workers = new Set<WorkerId>();
   readonly claims = new Set<AttemptUid>();
+  readonly accounts = new Set<LiveAccount>();
 
   get empty(): boolean {
-    return this.tasks.size === 0 && this.workers.size === 0 && this.claims.size === 0;
+    const { tasks, workers, claims, accounts } = this;
+    return tasks.size + workers.size + claims.size + accounts.size === 0;
   }
 
-  take(state: State): PlannerDeltas {
+  take(state: State, nowMs: number): PlannerDeltas {
     const deltas: PlannerDeltas = {
       requests: [],
       pending: [],
@@ -32,7 +35,7 @@ export class Deltas {
       workersGone: [],
       claims: [],
       claimsGone: [],
-      accounts: [],
+      accounts: Array.from(this.accounts, (account) => plannerAccount(account, nowMs)),
     };
     const classes = new Set<string>();
     for (const task of this.tasks) takeTask(state, task, deltas, classes);
@@ -48,6 +51,7 @@ export class Deltas {
     this.tasks.clear();
     this.workers.clear();
     this.claims.clear();
+    this.accounts.clear();
     return deltas;
   }
 }
@@ -65,15 +69,14 @@ function takeClaim(
   classes: Set<string>,
 ): void {
   const claim = state.claims.get(uid);
-  const attempt = state.attempts.get(uid);
-  const live = attempt && state.jobs.get(attempt.job);
+  const live = state.jobs.get(jobOf(uid));
   if (!claim || !live) {
     deltas.claimsGone.push(uid);
     return;
   }
   takeClass(live, deltas, classes);
-  const { classKey } = live;
-  deltas.claims.push({ claim, job: attempt.job, classKey, sinceMs: attempt.assignedAtMs });
+  const sinceMs = state.attempts.get(uid)?.assignedAtMs ?? live.job.createdAtMs;
+  deltas.claims.push({ claim, job: live.job.id, classKey: live.classKey, sinceMs });
 }
 
 function plannerWorker(worker: Worker, pool: PoolPolicy | undefined): PlannerWorker {
@@ -85,7 +88,7 @@ function plannerWorker(worker: Worker, pool: PoolPolicy | undefined): PlannerWor
     network,
     attributes,
     resources,
-    terms: pool?.terms ?? OPEN_TERMS,
+    terms: pool ? bothTerms(pool.terms, worker.terms) : worker.terms,
     deviceHourMicros: pool?.deviceHourMicros ?? 0,
     cpuHourMicros: pool?.cpuHourMicros ?? 0,
     open: worker.state === 'ONLINE' && !worker.draining,
@@ -94,7 +97,7 @@ function plannerWorker(worker: Worker, pool: PoolPolicy | undefined): PlannerWor
 
 function takeTask(state: State, task: Task, deltas: PlannerDeltas, classes: Set<string>): void {
   const live = state.jobs.get(task.job);
-  if (!live || task.state !== 'PENDING') {
+  if (!live || live.waitsFor || task.state !== 'PENDING') {
     deltas.notPending.push(task.id);
     return;
   }
@@ -108,5 +111,7 @@ function takeTask(state: State, task: Task, deltas: PlannerDeltas, classes: Set<
     round: live.job.round,
     attempts: task.attempts,
     notBeforeMs: task.notBeforeMs,
+    // After a failure it waits since it may be tried again, not since it was submitted.
+    sinceMs: Math.max(task.createdAtMs, task.notBeforeMs),
   });
 }

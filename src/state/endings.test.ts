@@ -62,6 +62,21 @@ describe('a loss', () => {
     expect(it.state.claims.size).toBe(0);
   });
 
+  test('costs the user nothing, whoever noticed it', () => {
+    const endings: [(uid: AttemptUid) => void, number][] = [
+      [(uid) => it.exit(uid, 0), 5000],
+      [(uid) => it.end(uid, 'lost', { message: 'the machine restarted' }), 0],
+      [(uid) => it.apply({ kind: 'lose', attempts: [uid], reason: 'silent' }), 0],
+    ];
+    for (const [end, deviceMs] of endings) {
+      const { uid, attempt } = running({ resources: { device: { count: 1 } } });
+      it.nowMs += 5000;
+      it.apply({ kind: 'charge', attempts: [uid] });
+      end(uid);
+      expect(attempt.chargedDeviceMs).toBe(deviceMs);
+    }
+  });
+
   test('of what has ended already is nothing', () => {
     const { uid } = running();
     it.apply({ kind: 'lose', attempts: [uid], reason: '' });

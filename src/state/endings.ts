@@ -7,10 +7,12 @@ import { taskEnded } from '../core/lifecycle/task.ts';
 import { decideRetry, type Ending } from '../core/retry.ts';
 import type { Attempt, StopCause } from '../model/attempt.ts';
 import type { Task } from '../model/task.ts';
+import { releaseDependents } from './after.ts';
+import { settle } from './charges.ts';
 import { failRound, memberSucceeded } from './gangs.ts';
 import { DONE, missing, stale } from './mutations.ts';
 import type { GiveUp, Lose, Result, Stop } from './mutations.ts';
-import type { LiveJob } from './live.ts';
+import { endingOf, type LiveJob } from './live.ts';
 import type { State } from './state.ts';
 
 export function stop(state: State, mutation: Stop, nowMs: number): Result {
@@ -99,6 +101,9 @@ export function endAttempt(
   nowMs: number,
 ): void {
   attempt.state = moveAttempt('end', attempt.state);
+  // One that was told to stop before it had begun was stopped, whoever the agent blames.
+  const stopped = ending.cause === 'never-started' ? attempt.stopCause : null;
+  if (stopped) ending = { ...ending, cause: stopped, hostFault: false };
   attempt.cause = ending.cause;
   attempt.exitCode = ending.exitCode;
   attempt.signal = ending.signal;
@@ -107,6 +112,8 @@ export function endAttempt(
   attempt.stdoutBytes = ending.stdoutBytes;
   attempt.stderrBytes = ending.stderrBytes;
   state.touchAttempt(attempt);
+  // Whoever noticed it, the controller or the agent: what is lost went with its machine.
+  settle(state, attempt, ending.hostFault || ending.cause === 'lost', nowMs);
   state.dropAttempt(attempt);
   const found = state.task(attempt.task);
   if (!found || taskEnded(found.task.state)) return;
@@ -194,7 +201,22 @@ export function endTask(
   state.moveTask(live, task, move, reason);
   noteTask(state, 'task.ended', task, reason, nowMs, attempt);
   const { PENDING, ASSIGNED, RUNNING } = live.counts;
-  if (PENDING + ASSIGNED + RUNNING === 0) state.endJob(live, nowMs);
+  if (PENDING + ASSIGNED + RUNNING === 0) endJob(state, live, nowMs);
+}
+
+/** Its last task has ended: what its row must keep, and who waited for it. */
+function endJob(state: State, live: LiveJob, nowMs: number): void {
+  const ending = endingOf(live);
+  live.job.endedAtMs = nowMs;
+  state.touchJob(live.job);
+  state.changes.endings.set(live.job, ending);
+  state.note(nowMs, {
+    kind: 'job.ended',
+    tenant: live.job.tenant,
+    job: live.job.id,
+    data: { state: ending.state, exitCode: ending.exitCode },
+  });
+  releaseDependents(state, live, nowMs);
 }
 
 function noteTask(

@@ -75,7 +75,7 @@ describe('a member that fails', () => {
   test('sends all into the next round together, with a new master', () => {
     it.exit(uids[1]!, 9);
     stopRest();
-    const pending = it.state.deltas.take(it.state).pending;
+    const pending = it.state.deltas.take(it.state, 0).pending;
     expect(pending.map(({ round, attempts }) => [round, attempts])).toEqual([
       [1, 1],
       [1, 1],
@@ -120,7 +120,7 @@ describe('a member that fails', () => {
     it.exit(uids[1]!, 1);
     it.exit(uids[2]!, 1);
     expect(gang.job.round).toBe(1);
-    const { pending } = it.state.deltas.take(it.state);
+    const { pending } = it.state.deltas.take(it.state, 0);
     expect(new Set(pending.map(({ round }) => round))).toEqual(new Set([1]));
     expect(states()).toBe('PENDING PENDING PENDING');
   });

@@ -6,11 +6,14 @@ import { jobState, type TaskCounts } from '../core/lifecycle/job.ts';
 import { taskEnded } from '../core/lifecycle/task.ts';
 import type { Capacity } from '../core/placement/capacity.ts';
 import type { Attempt } from '../model/attempt.ts';
+import type { Account } from '../model/account.ts';
+import type { Budget } from '../model/budget.ts';
 import type { Claim } from '../model/claim.ts';
 import type { AttemptUid, ClusterId, JobId } from '../model/ids.ts';
 import type { Job } from '../model/job.ts';
 import type { Task } from '../model/task.ts';
 import type { Token } from '../model/token.ts';
+import type { UsageDay } from '../model/usageDay.ts';
 import type { Worker } from '../model/worker.ts';
 import type { JobEnding } from './changes.ts';
 
@@ -23,6 +26,8 @@ export interface LiveJob {
   classKey: string;
   /** The current attempt of each task by index, while it lives. */
   attempts: LiveAttempts;
+  /** Jobs that must end before this one may start; null: none. */
+  waitsFor: Set<JobId> | null;
   /** Gangs: where rank 0 of the newest round listens, known from its claim. */
   master: { address: string; port: number } | null;
 }
@@ -58,6 +63,15 @@ export class LiveAttempts {
   }
 }
 
+/** A claim on what others are leaving, for a task that still waits. */
+export interface Nomination {
+  claim: Claim;
+  /** What an hour of it will cost, as of the nomination. */
+  priceMicros: number;
+  live: LiveJob;
+  task: Task;
+}
+
 export interface LiveWorker {
   worker: Worker;
   capacity: Capacity;
@@ -88,6 +102,10 @@ export interface Snapshot {
   claims: Claim[];
   workers: Worker[];
   tokens: Token[];
+  budgets: Budget[];
+  accounts: Account[];
+  /** Of the newest day there is. */
+  usageDays: UsageDay[];
   idempotency: KeyedSubmission[];
 }
 

@@ -1,11 +1,18 @@
 /** Mutations: plain data with guards. A failed guard is a result, never an exception. */
 import type { StopCause } from '../model/attempt.ts';
+import type { Budget } from '../model/budget.ts';
 import type { Claim } from '../model/claim.ts';
 import type { AttemptUid, JobId, TaskId, TokenId, WorkerId } from '../model/ids.ts';
-import type { JobSpec } from '../model/job.ts';
+import type { After, JobSpec } from '../model/job.ts';
 import type { Token } from '../model/token.ts';
 import type { Worker } from '../model/worker.ts';
 import type { Ending } from '../core/retry.ts';
+
+export interface SubmitLink {
+  waits: number;
+  after: number;
+  when: After['when'];
+}
 
 export interface Submit {
   kind: 'submit';
@@ -13,6 +20,8 @@ export interface Submit {
   owner: string;
   submittingPrincipal: string;
   specs: JobSpec[];
+  /** Jobs of this submission that wait for others of it, by position: they have no ids yet. */
+  links: SubmitLink[];
   idempotencyKey: string | null;
   bodyHash: string | null;
 }
@@ -29,6 +38,43 @@ export interface Assign {
   job: JobId;
   round: number;
   tasks: { task: TaskId; version: number; claim: Claim }[];
+}
+
+/** Victims are asked to stop and the tasks nominated for what they leave: all or nothing. */
+export interface Preempt {
+  kind: 'preempt';
+  job: JobId;
+  round: number;
+  /** Claims that are NOMINATED. */
+  tasks: { task: TaskId; version: number; claim: Claim }[];
+  victims: { uid: AttemptUid }[];
+  reason: string;
+}
+
+/** A nominated task wants its place no more. */
+export interface Withdraw {
+  kind: 'withdraw';
+  owner: AttemptUid;
+  reason: string;
+}
+
+/** These are charged for the time until now. */
+export interface Charge {
+  kind: 'charge';
+  attempts: AttemptUid[];
+}
+
+export interface SetBudget {
+  kind: 'set-budget';
+  budget: Omit<Budget, 'version'>;
+  by: string;
+}
+
+export interface DeleteBudget {
+  kind: 'delete-budget';
+  tenant: string;
+  user: string;
+  by: string;
 }
 
 /** What an agent sees. Only what differs from the state has an effect. */
@@ -104,6 +150,11 @@ export type Mutation =
   | Submit
   | Cancel
   | Assign
+  | Preempt
+  | Withdraw
+  | Charge
+  | SetBudget
+  | DeleteBudget
   | Observe
   | Stop
   | Lose

@@ -8,16 +8,19 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
 import { ended, joining, liveParts, seen, submission } from '../../test/support/testState.ts';
+import { step, type Step } from '../../test/support/randomSteps.ts';
+import { checkInvariants } from '../../test/support/stateInvariants.ts';
 import { TestState } from '../../test/support/testState.ts';
-import { Capacity } from '../core/placement/capacity.ts';
-import { countTasks } from '../core/lifecycle/job.ts';
-import { planFirstFit } from '../core/schedule/firstFit.ts';
+import { DEFAULT_POLICY, plan } from '../core/schedule/plan.ts';
 import { PlannerView } from '../core/schedule/view.ts';
-import { END_CAUSES } from '../model/attempt.ts';
-import type { Shape } from '../model/job.ts';
+import { freePool } from '../core/placement/admission.ts';
+import { Capacity, claimOf } from '../core/placement/capacity.ts';
+import type { Claim } from '../model/claim.ts';
+import { attemptUid, type TaskId } from '../model/ids.ts';
 import type { Store } from '../store/contract.ts';
 import { openSqlite } from '../store/dialects/sqlite.ts';
 import { encodeBatch } from '../store/encode.ts';
+import { requestOf } from './requests.ts';
 import { State } from './state.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'drover-rebuild-'));
@@ -26,57 +29,7 @@ let files = 0;
 /** Every commit waits for the disk. */
 const RUNS = process.env['SOAK'] === '1' ? 1000 : 30;
 
-const jobFields = fc.record({
-  shape: fc.constantFrom<Shape>(
-    { kind: 'single' },
-    { kind: 'array', indices: [5, 0, 2], limit: 2 },
-    { kind: 'gang', size: 2 },
-  ),
-  retries: fc.nat(2),
-  maxInterruptions: fc.nat(2),
-  timeLimitMs: fc.constantFrom(0, 10),
-  resources: fc.record({
-    cpuMillis: fc.constantFrom(1000, 3000),
-    ports: fc.nat(2),
-    device: fc.constantFrom(null, { share: 500 }, { count: 2 }),
-  }),
-});
-const pick = fc.nat(100);
-const step = fc.oneof(
-  {
-    weight: 4,
-    arbitrary: fc.record({ do: fc.constant('submit' as const), fields: jobFields, pick }),
-  },
-  { weight: 8, arbitrary: fc.record({ do: fc.constant('plan' as const) }) },
-  {
-    weight: 12,
-    arbitrary: fc.record({
-      do: fc.constant('observe' as const),
-      pick,
-      what: fc.constantFrom('STARTING', 'RUNNING', 'STOPPING', 'ok', ...END_CAUSES),
-      complete: fc.boolean(),
-    }),
-  },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('join' as const), pick, boot: fc.nat(1) }) },
-  {
-    weight: 8,
-    arbitrary: fc.record({
-      do: fc.constantFrom('cancel', 'give-up', 'stop', 'lose', 'drain', 'token', 'revoke'),
-      pick,
-    }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      do: fc.constant('move' as const),
-      pick,
-      move: fc.constantFrom('suspect', 'recover', 'lose'),
-    }),
-  },
-  { weight: 4, arbitrary: fc.record({ do: fc.constant('commit' as const) }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('restart' as const) }) },
-);
-type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
+const PRICED = { ...freePool('default'), deviceHourMicros: 3_600_000, cpuHourMicros: 36_000 };
 
 class Run {
   readonly file = join(folder, `${files++}.db`);
@@ -88,7 +41,7 @@ class Run {
   async boot(): Promise<void> {
     this.store = openSqlite({ file: this.file, cacheBytes: 1 << 20, checkpointPages: 1000 });
     const nowMs = this.it?.nowMs ?? 1000;
-    this.it = new TestState(new State(await this.store.boot(nowMs, 'c0test')));
+    this.it = new TestState(new State(await this.store.boot(nowMs, 'c0test'), { pools: [PRICED] }));
     this.it.nowMs = nowMs;
     this.view = new PlannerView();
   }
@@ -125,7 +78,11 @@ class Run {
     switch (step.do) {
       case 'submit': {
         const key = step.pick % 3 === 0 ? `k${step.pick}` : null;
-        it.apply(submission([step.fields], { idempotencyKey: key, bodyHash: key }));
+        const links = [{ waits: 1, after: 0, when: 'any' as const }];
+        const chain = step.pick % 4 === 0;
+        const specs = chain ? [step.fields, step.fields] : [step.fields];
+        const more = { idempotencyKey: key, bodyHash: key, links: chain ? links : [] };
+        it.apply(submission(specs, more));
         return;
       }
       case 'plan':
@@ -168,9 +125,76 @@ class Run {
       case 'drain':
         if (worker) it.apply({ kind: 'drain', worker, draining: step.pick % 2 === 0, by: 'ann' });
         return;
+      case 'preempt':
+        return this.#preempt(step.pick);
+      case 'withdraw': {
+        const owner = one(state.nominations)?.claim.owner;
+        if (owner) it.apply({ kind: 'withdraw', owner, reason: 'no more' });
+        return;
+      }
+      case 'take-over':
+        return this.#takeOver();
+      case 'charge':
+        it.apply({ kind: 'charge', attempts: [...state.attempts.keys()] });
+        return;
+      case 'budget':
+        return this.#budget(step);
       default:
         this.#tokens(step);
     }
+  }
+
+  /** Nominates some waiting job for the place of whatever runs on a worker. */
+  #preempt(pick: number): void {
+    const { state } = this.it;
+    const worker = [...state.workers.values()][pick % Math.max(1, state.workers.size)];
+    const waiting = [...state.jobs.values()].filter(({ counts }) => counts.PENDING > 0);
+    const live = waiting[pick % Math.max(1, waiting.length)];
+    if (!worker || !live) return;
+    const empty = new Capacity(worker.worker.resources);
+    for (const port of worker.capacity.portsTaken) empty.portsTaken.add(port);
+    const { resources } = requestOf(live.job);
+    const gang = live.job.spec.shape.kind === 'gang';
+    const tasks = live.tasks.filter(({ state: now }) => now === 'PENDING');
+    if (gang && tasks.length < live.tasks.length) return;
+    const members = (gang ? tasks : tasks.slice(0, 1)).flatMap((task) => {
+      const fit = empty.fit(resources);
+      if (!fit.fits) return [];
+      const uid = attemptUid(task.id, task.attempts + 1, `e${this.#uids++}`);
+      const claim = claimOf(uid, worker.worker.id, resources, fit);
+      empty.take(claim);
+      return [
+        { task: task.id, version: task.version, claim: { ...claim, state: 'NOMINATED' as const } },
+      ];
+    });
+    if (members.length === 0 || (gang && members.length < tasks.length)) return;
+    const { id: job, round } = live.job;
+    const victims = [...worker.attempts.keys()].map((uid) => ({ uid }));
+    this.it.apply({ kind: 'preempt', job, round, tasks: members, victims, reason: 'more urgent' });
+  }
+
+  /** Assigns what is nominated where its victims have gone. */
+  #takeOver(): void {
+    const { state } = this.it;
+    for (const { live, task, claim } of [...state.nominations.values()]) {
+      if (live.job.spec.shape.kind === 'gang') continue;
+      const held = { ...claim, state: 'HELD' as const };
+      const tasks = [{ task: task.id, version: task.version, claim: held }];
+      this.it.apply({ kind: 'assign', job: live.job.id, round: live.job.round, tasks });
+    }
+  }
+
+  #budget(step: Step & { do: 'budget' }): void {
+    const user = step.pick % 2 === 0 ? 'ann' : '';
+    if (step.pick % 5 === 0) {
+      this.it.apply({ kind: 'delete-budget', tenant: 'default', user, by: 'op' });
+      return;
+    }
+    const { devices, micros, mode } = step;
+    const none = { deviceHoursPerDay: null, deviceHoursPerMonth: null, microsPerMonth: null };
+    const limits = { ...none, deviceMillis: devices, microsPerDay: micros };
+    const budget = { tenant: 'default', user, weight: 1, mode, atLimit: 'finish' as const };
+    this.it.apply({ kind: 'set-budget', budget: { ...budget, ...limits }, by: 'op' });
   }
 
   #tokens(step: Step): void {
@@ -186,21 +210,52 @@ class Run {
   /** As the schedule loop does it. */
   #plan(): void {
     const { state, nowMs } = this.it;
-    this.view.update(structuredClone(state.deltas.take(state)));
-    const plan = planFirstFit(this.view, nowMs, () => `f${this.#uids++}`);
-    for (const placement of plan.placements) {
-      expect(this.it.apply({ kind: 'assign', ...placement })).toEqual({ kind: 'done' });
+    this.view.update(structuredClone(state.deltas.take(state, 0)));
+    const made = plan(this.view, nowMs, () => `f${this.#uids++}`, DEFAULT_POLICY);
+    for (const withdrawal of made.withdrawals) {
+      const { kind } = this.it.apply({ kind: 'withdraw', ...withdrawal });
+      if (kind !== 'done') state.deltas.claims.add(withdrawal.owner);
+    }
+    for (const placement of made.placements) {
+      const { kind } = this.it.apply({ kind: 'assign', ...placement });
+      if (kind !== 'done') this.#correct(placement);
+    }
+    for (const preemption of made.preemptions) {
+      const { kind } = this.it.apply({ kind: 'preempt', ...preemption });
+      if (kind === 'done') continue;
+      this.#correct(preemption);
+      for (const { uid } of preemption.victims) state.deltas.claims.add(uid);
+    }
+  }
+
+  /** As the schedule loop does it: refused by a budget the planner did not know. */
+  #correct({ tasks }: { tasks: { task: TaskId; claim: Claim }[] }): void {
+    const { state } = this.it;
+    for (const { task, claim } of tasks) {
+      const found = state.task(task);
+      if (found) state.deltas.tasks.add(found.task);
+      state.deltas.claims.add(claim.owner);
+      const nominated = state.nominations.get(task);
+      if (nominated) state.deltas.claims.add(nominated.claim.owner);
     }
   }
 
   /** The planner's copy, fed by deltas, is the copy a new planner would be given. */
   #checkView(): void {
     const { state } = this.it;
-    this.view.update(structuredClone(state.deltas.take(state)));
-    const free = [...this.view.workers].map(([id, { capacity }]) => [id, capacity.cpuFree]);
+    this.view.update(structuredClone(state.deltas.take(state, 0)));
+    const { reservations } = this.view;
+    for (const kept of reservations.values()) reservations.lift(kept);
+    const free = [...this.view.fleet.workers()].map((each) => [
+      each.info.id,
+      each.capacity.cpuFree,
+    ]);
     const truly = [...state.workers].map(([id, { capacity }]) => [id, capacity.cpuFree]);
+    for (const kept of reservations.values()) reservations.lay(kept);
     expect(new Map(free as [string, number][])).toEqual(new Map(truly as [string, number][]));
-    const pending = [...state.jobs.values()].flatMap(({ counts }) => counts.PENDING);
+    const pending = [...state.jobs.values()]
+      .filter(({ waitsFor }) => !waitsFor)
+      .map(({ counts }) => counts.PENDING);
     expect(this.view.pendingCount()).toBe(pending.reduce((a, b) => a + b, 0));
   }
 }
@@ -212,36 +267,6 @@ function forRebuild(state: State) {
     if (!state.jobs.get(live.job.id)?.attempts.has(0)) live.master = null;
   }
   return structuredClone(parts);
-}
-
-function checkInvariants(state: State): void {
-  for (const { worker, capacity, attempts } of state.workers.values()) {
-    const anew = new Capacity(worker.resources);
-    for (const claim of state.claims.values()) if (claim.worker === worker.id) anew.take(claim);
-    expect(capacity.cpuFree).toBe(anew.cpuFree);
-    expect(capacity.deviceFree).toEqual(anew.deviceFree);
-    expect(capacity.portsTaken).toEqual(anew.portsTaken);
-    expect(Math.min(capacity.cpuFree, capacity.memoryFree, ...capacity.deviceFree)).toBeGreaterThan(
-      -1,
-    );
-    for (const uid of attempts.keys()) expect(state.attempts.get(uid)?.worker).toBe(worker.id);
-  }
-  expect([...state.claims.keys()].toSorted()).toEqual([...state.attempts.keys()].toSorted());
-  for (const live of state.jobs.values()) {
-    expect(live.counts).toEqual(countTasks(live.tasks));
-    const liveTasks = live.counts.PENDING + live.counts.ASSIGNED + live.counts.RUNNING;
-    expect(live.job.endedAtMs === null).toBe(liveTasks > 0);
-    if (live.job.endedAtMs !== null) expect(live.attempts.size).toBe(0);
-    for (const task of live.tasks) {
-      const attempt = live.attempts.get(task.index);
-      if (attempt) expect(attempt.n).toBe(task.attempts);
-      if (attempt) expect(attempt.state).not.toBe('ENDED');
-      const placed = task.state === 'ASSIGNED' || (task.state === 'RUNNING' && !task.roundDone);
-      expect(attempt !== undefined).toBe(placed);
-    }
-  }
-  const owners = [...state.attempts.values()].map(({ task }) => task);
-  expect(new Set(owners).size).toBe(owners.length);
 }
 
 test('any history keeps the invariants, and a restart brings back what was live', async () => {

@@ -3,7 +3,10 @@ import type { PlacementRequest } from '../core/placement/request.ts';
 import { PRIORITIES, type Job, type JobSpec } from '../model/job.ts';
 import { PLAIN_PLACEMENT, type PlacementSpec } from '../model/placement.ts';
 
-export function requestOf(job: Job): PlacementRequest {
+/** Whose it is and what it asks for. */
+type Asked = Pick<Job, 'tenant' | 'owner' | 'spec'>;
+
+export function requestOf(job: Asked): PlacementRequest {
   const { spec } = job;
   const ports = portsOf(spec);
   return {
@@ -21,8 +24,18 @@ export function requestOf(job: Job): PlacementRequest {
   };
 }
 
+let last: { tenant: string; owner: string; spec: JobSpec; key: string } | null = null;
+
+/** Jobs submitted together often share one spec; then they share the key's text too. */
+export function classKeyOf({ tenant, owner, spec }: Asked): string {
+  if (last?.spec !== spec || last.tenant !== tenant || last.owner !== owner) {
+    last = { tenant, owner, spec, key: keyOf(tenant, owner, spec) };
+  }
+  return last.key;
+}
+
 /** Texts that users choose are quoted: no two different requests may have the same key. */
-export function classKeyOf({ tenant, owner, spec }: Job): string {
+function keyOf(tenant: string, owner: string, spec: JobSpec): string {
   const { cpuMillis, memoryBytes, device } = spec.resources;
   const { timeLimitMs, graceMs } = spec;
   const who = `${JSON.stringify(tenant)}${JSON.stringify(owner)}`;

@@ -5,6 +5,7 @@
  */
 import type { PoolPolicy } from '../core/placement/admission.ts';
 import { Capacity } from '../core/placement/capacity.ts';
+import { DEFAULT_HALF_LIFE_MS } from '../core/usage.ts';
 import { countTasks } from '../core/lifecycle/job.ts';
 import { moveTask, type TASK_MOVES } from '../core/lifecycle/task.ts';
 import type { Attempt } from '../model/attempt.ts';
@@ -15,12 +16,22 @@ import type { Job } from '../model/job.ts';
 import type { Task } from '../model/task.ts';
 import type { Token } from '../model/token.ts';
 import type { Worker } from '../model/worker.ts';
+import { Accounts } from './accounts.ts';
+import { waitForOthers } from './after.ts';
 import { Changes, type EventNote, type Operation } from './changes.ts';
 import { Deltas } from './deltas.ts';
-import { endingOf, LiveAttempts, taskAt } from './live.ts';
-import type { IdempotencyEntry, KeyedSubmission, LiveJob, LiveWorker, Snapshot } from './live.ts';
+import { LiveAttempts, taskAt } from './live.ts';
+import type { IdempotencyEntry, KeyedSubmission, LiveJob, LiveWorker } from './live.ts';
+import type { Nomination, Snapshot } from './live.ts';
+import { adoptNomination, dropNomination, release, setAside, take } from './holdings.ts';
 import { classKeyOf } from './requests.ts';
+import { UsageDays } from './usageDays.ts';
 import { completeTasks, UNTOUCHED } from './tasks.ts';
+
+export interface StateOptions {
+  pools?: readonly PoolPolicy[];
+  halfLifeMs?: number;
+}
 
 export class State {
   readonly clusterId: ClusterId;
@@ -38,17 +49,29 @@ export class State {
   /** Pools as configured. */
   readonly poolPolicies = new Map<string, PoolPolicy>();
   readonly idempotency = new Map<string, IdempotencyEntry>();
+  readonly accounts: Accounts;
+  readonly usageDays: UsageDays;
+  readonly nominations = new Map<TaskId, Nomination>();
+  /** Who waits for a job to end. */
+  readonly dependents = new Map<JobId, Set<LiveJob>>();
+  /** Past use weighs half after this time. */
+  readonly halfLifeMs: number;
   readonly mint: (prefix: string) => string;
   /** Jobs with a limit on running or waiting, so that nobody need look through the others. */
   readonly timed = new Set<LiveJob>();
+  /** Jobs with a limit of cost of their own. */
+  readonly costLimited = new Set<LiveJob>();
   readonly deltas = new Deltas();
   /** Workers whose next sync would say something new. */
   readonly wake = new Set<WorkerId>();
   changes = new Changes();
   #seq: number;
 
-  constructor(snapshot: Snapshot, pools: readonly PoolPolicy[] = []) {
-    for (const pool of pools) this.poolPolicies.set(pool.name, pool);
+  constructor(snapshot: Snapshot, options: StateOptions = {}) {
+    for (const pool of options.pools ?? []) this.poolPolicies.set(pool.name, pool);
+    this.halfLifeMs = options.halfLifeMs ?? DEFAULT_HALF_LIFE_MS;
+    this.accounts = new Accounts(snapshot.accounts, snapshot.budgets);
+    this.usageDays = new UsageDays(snapshot.usageDays);
     this.clusterId = snapshot.clusterId;
     this.epoch = snapshot.epoch;
     this.#seq = snapshot.seq;
@@ -61,8 +84,15 @@ export class State {
       for (const task of live.tasks) this.deltas.tasks.add(task);
     }
     for (const worker of snapshot.workers) this.addWorker(worker);
-    for (const claim of snapshot.claims) this.#hold(claim);
-    for (const attempt of snapshot.attempts) this.#adoptAttempt(attempt);
+    for (const claim of snapshot.claims) take(this, claim);
+    for (const attempt of snapshot.attempts) {
+      this.#adoptAttempt(attempt);
+      const claim = this.claims.get(attempt.uid);
+      if (claim) setAside(this, attempt.job, claim, attempt.priceMicros, 1);
+    }
+    for (const claim of snapshot.claims) adoptNomination(this, claim);
+    for (const live of this.jobs.values()) waitForOthers(this, live, 0);
+    for (const account of this.accounts.all()) this.deltas.accounts.add(account);
     for (const token of snapshot.tokens) this.#adoptToken(token);
     for (const { tenant, key, entry } of snapshot.idempotency) {
       this.idempotency.set(idempotencyKey(tenant, key), entry);
@@ -95,10 +125,11 @@ export class State {
     });
   }
 
-  addJob(job: Job, tasks: Task[]): void {
-    this.#adoptJob(job, tasks);
+  addJob(job: Job, tasks: Task[]): LiveJob {
+    const live = this.#adoptJob(job, tasks);
     this.changes.jobs.set(job, 'insert');
     for (const task of tasks) this.deltas.tasks.add(task);
+    return live;
   }
 
   addKey(submission: KeyedSubmission): void {
@@ -129,7 +160,9 @@ export class State {
     mark(this.changes.jobs, job);
   }
 
+  /** A nomination is for the task as it was: whatever happens to it ends that. */
   touchTask(task: Task): void {
+    if (this.nominations.has(task.id)) dropNomination(this, task.id);
     if (task.version === UNTOUCHED) this.changes.tasks.set(task, 'insert');
     else mark(this.changes.tasks, task);
     task.version++;
@@ -149,9 +182,14 @@ export class State {
 
   addAttempt(attempt: Attempt, claim: Claim): void {
     this.changes.attempts.set(attempt, 'insert');
-    this.changes.claims.set(claim, 'insert');
-    this.#hold(claim);
+    // One that was nominated is held already.
+    if (this.claims.get(claim.owner) === claim) this.touchClaim(claim);
+    else {
+      this.changes.claims.set(claim, 'insert');
+      take(this, claim);
+    }
     this.#adoptAttempt(attempt);
+    setAside(this, attempt.job, claim, attempt.priceMicros, 1);
   }
 
   /** Frees the claim and drops the attempt from the live maps; its row has been touched before. */
@@ -164,11 +202,8 @@ export class State {
     this.wake.add(attempt.worker);
     const claim = this.claims.get(attempt.uid);
     if (!claim) return;
-    this.claims.delete(attempt.uid);
-    this.workers.get(claim.worker)?.capacity.give(claim);
-    this.deltas.claims.add(attempt.uid);
-    if (this.changes.claims.get(claim) === 'insert') this.changes.claims.delete(claim);
-    else this.changes.claims.set(claim, 'delete');
+    setAside(this, attempt.job, claim, attempt.priceMicros, -1);
+    release(this, claim);
   }
 
   touchClaim(claim: Claim): void {
@@ -207,20 +242,6 @@ export class State {
     mark(this.changes.tokens, token);
   }
 
-  /** Called when the last task of a job ended: what its row must keep. */
-  endJob(live: LiveJob, nowMs: number): void {
-    const ending = endingOf(live);
-    live.job.endedAtMs = nowMs;
-    this.touchJob(live.job);
-    this.changes.endings.set(live.job, ending);
-    this.note(nowMs, {
-      kind: 'job.ended',
-      tenant: live.job.tenant,
-      job: live.job.id,
-      data: { state: ending.state, exitCode: ending.exitCode },
-    });
-  }
-
   /** After their end was committed nobody needs ended jobs in memory. */
   evict(changes: Changes): void {
     for (const job of changes.endings.keys()) {
@@ -228,20 +249,24 @@ export class State {
       if (!live || live.attempts.size > 0) continue;
       this.jobs.delete(job.id);
       this.timed.delete(live);
+      this.costLimited.delete(live);
     }
   }
 
-  #adoptJob(job: Job, tasks: Task[]): void {
+  #adoptJob(job: Job, tasks: Task[]): LiveJob {
     const live: LiveJob = {
       job,
       tasks,
       counts: countTasks(tasks),
       classKey: classKeyOf(job),
       attempts: new LiveAttempts(),
+      waitsFor: null,
       master: null,
     };
     this.jobs.set(job.id, live);
     if (job.spec.timeLimitMs > 0 || job.spec.startWithinMs > 0) this.timed.add(live);
+    if (job.spec.maxCostMicros > 0) this.costLimited.add(live);
+    return live;
   }
 
   #adoptAttempt(attempt: Attempt): void {
@@ -255,12 +280,6 @@ export class State {
     }
     this.workers.get(attempt.worker)?.attempts.set(attempt.uid, attempt);
     this.wake.add(attempt.worker);
-  }
-
-  #hold(claim: Claim): void {
-    this.claims.set(claim.owner, claim);
-    this.workers.get(claim.worker)?.capacity.take(claim);
-    this.deltas.claims.add(claim.owner);
   }
 
   #adoptToken(token: Token): void {

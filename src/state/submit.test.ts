@@ -17,7 +17,7 @@ describe('a submission', () => {
     expect(events).toMatchObject([
       { kind: 'job.submitted', job: job.id, seq: 1, atMs: 1000, data: { by: 'ann', tasks: 1 } },
     ]);
-    expect(test.state.deltas.take(test.state).pending).toMatchObject([{ task: `${job.id}.0` }]);
+    expect(test.state.deltas.take(test.state, 0).pending).toMatchObject([{ task: `${job.id}.0` }]);
   });
 
   test('of an array has a task per index, in order, and finds each', () => {

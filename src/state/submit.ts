@@ -1,7 +1,9 @@
 /** Submission: jobs and their tasks appear, once per idempotency key. */
 import type { JobId } from '../model/ids.ts';
 import type { Job, JobSpec } from '../model/job.ts';
-import type { Result, Submit } from './mutations.ts';
+import { waitForOthers } from './after.ts';
+import type { LiveJob } from './live.ts';
+import type { Result, Submit, SubmitLink } from './mutations.ts';
 import { idempotencyKey, type State } from './state.ts';
 import { newTasks, taskCount } from './tasks.ts';
 
@@ -18,7 +20,17 @@ export function submit(state: State, mutation: Submit, nowMs: number): Result {
       return { kind: 'submitted', ids: known.ids, replayed: true };
     }
   }
-  const ids = mutation.specs.map((spec) => addJob(state, mutation, spec, nowMs));
+  const ids = mutation.specs.map(() => state.mint('j') as JobId);
+  const jobs = mutation.specs.map((spec, at) =>
+    addJob(
+      state,
+      mutation,
+      ids[at] as JobId,
+      mutation.links.length > 0 ? linked(spec, at, mutation.links, ids) : spec,
+      nowMs,
+    ),
+  );
+  for (const live of jobs) if (live.job.spec.after.length > 0) waitForOthers(state, live, nowMs);
   if (key !== null) {
     const entry = { bodyHash: bodyHash ?? '', ids, createdAtMs: nowMs };
     state.addKey({ tenant: mutation.tenant, key, entry });
@@ -26,8 +38,14 @@ export function submit(state: State, mutation: Submit, nowMs: number): Result {
   return { kind: 'submitted', ids, replayed: false };
 }
 
-function addJob(state: State, mutation: Submit, spec: JobSpec, nowMs: number): JobId {
-  const id = state.mint('j') as JobId;
+function linked(spec: JobSpec, at: number, links: SubmitLink[], ids: JobId[]): JobSpec {
+  const mine = links.filter(({ waits }) => waits === at);
+  if (mine.length === 0) return spec;
+  const more = mine.map(({ after, when }) => ({ job: ids[after] as JobId, when }));
+  return { ...spec, after: [...spec.after, ...more] };
+}
+
+function addJob(state: State, mutation: Submit, id: JobId, spec: JobSpec, nowMs: number): LiveJob {
   const job: Job = {
     id,
     cluster: 'local',
@@ -42,16 +60,17 @@ function addJob(state: State, mutation: Submit, spec: JobSpec, nowMs: number): J
     cancelRequestedAtMs: null,
     cancelledBy: null,
     endedAtMs: null,
+    spentMicros: 0,
     version: 1,
   };
-  state.addJob(job, newTasks(job));
+  const live = state.addJob(job, newTasks(job));
   state.note(nowMs, {
     kind: 'job.submitted',
     tenant: job.tenant,
     job: id,
     data: { by: mutation.submittingPrincipal, tasks: job.taskCount },
   });
-  return id;
+  return live;
 }
 
 /** Entries are in order of time, so this stops at the first young one. */

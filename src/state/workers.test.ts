@@ -27,7 +27,7 @@ describe('a join', () => {
     expect(live?.worker).toMatchObject({ state: 'ONLINE', draining: false, version: 1 });
     expect(it.state.workersByToken.get('hash-m1')).toBe(live);
     expect(it.state.workersByMachine.get('m1')).toBe(live);
-    expect(it.state.deltas.take(it.state).workers).toMatchObject([{ id, open: true }]);
+    expect(it.state.deltas.take(it.state, 0).workers).toMatchObject([{ id, open: true }]);
   });
 
   test('is refused beyond what the token allows; other tokens have their own count', () => {
@@ -90,17 +90,17 @@ describe('a join', () => {
 describe('a worker', () => {
   test('out of contact gets nothing new and keeps what it has; contact undoes it', () => {
     const { worker, uid } = busy();
-    it.state.deltas.take(it.state);
+    it.state.deltas.take(it.state, 0);
     move(worker, 'suspect');
-    expect(it.state.deltas.take(it.state).workers).toMatchObject([{ id: worker, open: false }]);
+    expect(it.state.deltas.take(it.state, 0).workers).toMatchObject([{ id: worker, open: false }]);
     expect(it.state.attempts.get(uid)?.state).toBe('RUNNING');
     move(worker, 'recover');
-    expect(it.state.deltas.take(it.state).workers).toMatchObject([{ id: worker, open: true }]);
+    expect(it.state.deltas.take(it.state, 0).workers).toMatchObject([{ id: worker, open: true }]);
   });
 
   test('lost takes its attempts with it, and its token', () => {
     const { worker, task } = busy();
-    it.state.deltas.take(it.state);
+    it.state.deltas.take(it.state, 0);
     const { worker: row } = it.state.workers.get(worker)!;
     move(worker, 'lose');
     expect(row).toMatchObject({ state: 'LOST', endedAtMs: 1000 });
@@ -109,7 +109,7 @@ describe('a worker', () => {
       0, 0, 0,
     ]);
     expect(it.state.workersByMachine.size).toBe(0);
-    expect(it.state.deltas.take(it.state)).toMatchObject({ workersGone: [worker], workers: [] });
+    expect(it.state.deltas.take(it.state, 0)).toMatchObject({ workersGone: [worker], workers: [] });
     expect(it.state.wake).toContain(worker);
   });
 

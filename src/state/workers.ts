@@ -4,6 +4,7 @@ import { Capacity } from '../core/placement/capacity.ts';
 import type { WorkerId } from '../model/ids.ts';
 import type { Worker } from '../model/worker.ts';
 import { endAttempt, lostEnding } from './endings.ts';
+import { dropNominationsOf } from './nominations.ts';
 import { DONE, missing, stale } from './mutations.ts';
 import type { Drain, Join, MoveWorker, Result } from './mutations.ts';
 import type { LiveWorker } from './live.ts';
@@ -52,6 +53,9 @@ function supersede(state: State, live: LiveWorker, mutation: Join, nowMs: number
     const claim = state.claims.get(uid);
     if (claim) live.capacity.take(claim);
   }
+  for (const { claim } of state.nominations.values()) {
+    if (claim.worker === worker.id) live.capacity.take(claim);
+  }
   state.touchWorker(worker);
   state.wake.add(worker.id);
   noteWorker(state, 'worker.joined', worker, nowMs, { name: worker.name, again: true });
@@ -67,6 +71,10 @@ export function moveLiveWorker(state: State, mutation: MoveWorker, nowMs: number
   worker.state = moveWorker(mutation.move, worker.state);
   if (mutation.move === 'lose') {
     loseAll(state, live, mutation.reason, nowMs);
+    for (const nomination of [...state.nominations.values()]) {
+      if (nomination.claim.worker !== worker.id) continue;
+      dropNominationsOf(state, nomination.live, mutation.reason, nowMs);
+    }
     worker.endedAtMs = nowMs;
     state.dropWorker(live);
   }

@@ -3,7 +3,15 @@
  * test.
  */
 import type { Snapshot } from '../state/live.ts';
-import type { AttemptRow, ControllerRow, EventRow, JobRow, TableName, TaskRow } from './tables.ts';
+import type { TableName } from './tables.ts';
+import type {
+  AttemptRow,
+  ControllerRow,
+  EventRow,
+  JobRow,
+  TaskRow,
+  UsageDayRow,
+} from './database.ts';
 
 export type Value = string | number | null;
 
@@ -69,6 +77,8 @@ export interface TenantHistory {
 
 export interface SystemHistory {
   attempt(job: string, index: number, n: number): Promise<AttemptRow | null>;
+  /** Rows of the days from `first` to `last`, of one tenant or (null) of all. */
+  usageDays(first: number, last: number, tenant: string | null): Promise<UsageDayRow[]>;
   /** Cheap proof that the database still answers. */
   ping(): Promise<void>;
 }

@@ -1,13 +1,17 @@
 /** From rows back to the state's entities, for the rebuild. */
 import type { Attempt } from '../model/attempt.ts';
+import type { Account } from '../model/account.ts';
+import type { Budget } from '../model/budget.ts';
 import type { Claim } from '../model/claim.ts';
 import { taskId, type JobId } from '../model/ids.ts';
 import type { Job } from '../model/job.ts';
 import { unpackSpec } from '../model/spec.ts';
 import type { Task } from '../model/task.ts';
 import type { Token } from '../model/token.ts';
+import type { UsageDay } from '../model/usageDay.ts';
 import type { Worker } from '../model/worker.ts';
-import type { AttemptRow, ClaimRow, JobRow, TaskRow, TokenRow, WorkerRow } from './tables.ts';
+import type { AttemptRow, ClaimRow, JobRow, TaskRow, TokenRow, WorkerRow } from './database.ts';
+import type { AccountRow, BudgetRow, UsageDayRow } from './database.ts';
 
 export function decodeJob(row: JobRow): Job {
   return {
@@ -24,6 +28,7 @@ export function decodeJob(row: JobRow): Job {
     cancelRequestedAtMs: row.cancel_requested_at_ms,
     cancelledBy: row.cancelled_by,
     endedAtMs: row.ended_at_ms,
+    spentMicros: row.spent_micros,
     version: row.version,
   };
 }
@@ -70,6 +75,10 @@ export function decodeAttempt(row: AttemptRow): Attempt {
     endedAtMs: row.ended_at_ms,
     stdoutBytes: row.stdout_bytes,
     stderrBytes: row.stderr_bytes,
+    priceMicros: row.price_micros,
+    charges: row.charges,
+    chargedMicros: row.charged_micros,
+    chargedDeviceMs: row.charged_device_ms,
     version: row.version,
   };
 }
@@ -98,6 +107,7 @@ export function decodeWorker(row: WorkerRow): Worker {
     network: row.network,
     resources: JSON.parse(row.resources) as Worker['resources'],
     attributes: JSON.parse(row.attributes) as Worker['attributes'],
+    terms: JSON.parse(row.terms) as Worker['terms'],
     agentVersion: row.agent_version,
     state: row.state as Worker['state'],
     draining: row.draining === 1,
@@ -123,5 +133,55 @@ export function decodeToken(row: TokenRow): Token {
     createdAtMs: row.created_at_ms,
     expiresAtMs: row.expires_at_ms,
     revokedAtMs: row.revoked_at_ms,
+  };
+}
+
+export function decodeBudget(row: BudgetRow): Budget {
+  return {
+    tenant: row.tenant,
+    user: row.user_name,
+    weight: row.weight,
+    deviceMillis: row.device_millis,
+    deviceHoursPerDay: row.device_hours_per_day,
+    deviceHoursPerMonth: row.device_hours_per_month,
+    microsPerDay: row.micros_per_day,
+    microsPerMonth: row.micros_per_month,
+    mode: row.mode as Budget['mode'],
+    atLimit: row.at_limit as Budget['atLimit'],
+    version: row.version,
+  };
+}
+
+export function decodeAccount(row: AccountRow): Account {
+  return {
+    tenant: row.tenant,
+    user: row.user_name,
+    usage: {
+      cpuMillis: row.cpu_use,
+      memoryMiB: row.memory_use,
+      deviceMillis: row.device_use,
+      asOfMs: row.as_of_ms,
+    },
+    day: row.day,
+    dayMicros: row.day_micros,
+    dayDeviceMs: row.day_device_ms,
+    month: row.month,
+    monthMicros: row.month_micros,
+    monthDeviceMs: row.month_device_ms,
+    version: row.version,
+  };
+}
+
+export function decodeUsageDay(row: UsageDayRow): UsageDay {
+  return {
+    day: row.day,
+    tenant: row.tenant,
+    user: row.user_name,
+    pool: row.pool,
+    micros: row.micros,
+    deviceMs: row.device_ms,
+    cpuMs: row.cpu_ms,
+    attempts: row.attempts,
+    version: row.version,
   };
 }

@@ -135,6 +135,7 @@ const FRESH_JOB = {
   cancel_requested_at_ms: null,
   cancelled_by: null,
   ended_at_ms: null,
+  spent_micros: 0,
   version: 1,
 };
 

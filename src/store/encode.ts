@@ -11,9 +11,11 @@ import type { Token } from '../model/token.ts';
 import type { Worker } from '../model/worker.ts';
 import { indexOfTask } from '../model/ids.ts';
 import { packSpec } from '../model/spec.ts';
-import type { Changes, ClaimOperation, JobEnding } from '../state/changes.ts';
+import type { Changes, JobEnding } from '../state/changes.ts';
 import type { KeyedSubmission } from '../state/live.ts';
-import type { TableWrites, Value, WriteBatch } from './contract.ts';
+import type { Value, WriteBatch } from './contract.ts';
+import { encodeMoney } from './encodeMoney.ts';
+import { split } from './rows.ts';
 
 export function encodeBatch(changes: Changes, epoch: number, seq: number): WriteBatch {
   const tables: WriteBatch['tables'] = {};
@@ -50,39 +52,13 @@ export function encodeBatch(changes: Changes, epoch: number, seq: number): Write
       to.push(token.revokedAtMs),
     );
   }
+  encodeMoney(changes, tables);
   if (changes.events.length > 0) {
     const inserts: Value[] = [];
     for (const event of changes.events) eventRow(inserts, event);
     tables.events = { fresh: [], inserts, updates: [], deletes: [] };
   }
   return { epoch, seq, tables };
-}
-
-/** Appends a row's values of one kind to a flat list. */
-type Put<Row> = (to: Value[], row: Row) => void;
-
-function split<Row>(
-  rows: Map<Row, ClaimOperation>,
-  key: Put<Row>,
-  fixed: Put<Row>,
-  mutable: Put<Row>,
-  isFresh: (row: Row) => boolean = () => false,
-): TableWrites {
-  const writes: TableWrites = { fresh: [], inserts: [], updates: [], deletes: [] };
-  for (const [row, operation] of rows) {
-    if (operation === 'insert' && isFresh(row)) {
-      key(writes.fresh, row);
-      fixed(writes.fresh, row);
-    } else if (operation === 'insert') {
-      key(writes.inserts, row);
-      fixed(writes.inserts, row);
-      mutable(writes.inserts, row);
-    } else if (operation === 'update') {
-      mutable(writes.updates, row);
-      key(writes.updates, row);
-    } else key(writes.deletes, row);
-  }
-  return writes;
 }
 
 function jobKey(to: Value[], job: Job): void {
@@ -108,6 +84,7 @@ function jobMutable(to: Value[], job: Job, ending: JobEnding | undefined): void 
     job.cancelRequestedAtMs,
     job.cancelledBy,
     job.endedAtMs,
+    job.spentMicros,
     job.version,
     ending?.state ?? null,
     ending?.reason ?? null,
@@ -153,7 +130,14 @@ function attemptKey(to: Value[], attempt: Attempt): void {
 }
 
 function attemptFixed(to: Value[], attempt: Attempt): void {
-  to.push(attempt.uid, attempt.tenant, attempt.round, attempt.worker, attempt.assignedAtMs);
+  to.push(
+    attempt.uid,
+    attempt.tenant,
+    attempt.round,
+    attempt.worker,
+    attempt.assignedAtMs,
+    attempt.priceMicros,
+  );
 }
 
 function attemptMutable(to: Value[], attempt: Attempt): void {
@@ -168,6 +152,9 @@ function attemptMutable(to: Value[], attempt: Attempt): void {
     attempt.endedAtMs,
     attempt.stdoutBytes,
     attempt.stderrBytes,
+    attempt.charges,
+    attempt.chargedMicros,
+    attempt.chargedDeviceMs,
     attempt.version,
   );
 }
@@ -200,6 +187,7 @@ function workerMutable(to: Value[], worker: Worker): void {
     worker.network,
     JSON.stringify(worker.resources),
     JSON.stringify(worker.attributes),
+    JSON.stringify(worker.terms),
     worker.agentVersion,
     worker.state,
     worker.draining ? 1 : 0,

@@ -2,7 +2,7 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
 import type { History, JobFilter, SystemHistory, TenantHistory } from './contract.ts';
-import type { Database } from './tables.ts';
+import type { Database } from './database.ts';
 
 export function createHistory(db: Kysely<Database>, close: () => Promise<void>): History {
   return {
@@ -87,6 +87,14 @@ function systemHistory(db: Kysely<Database>): SystemHistory {
         .where('n', '=', n)
         .executeTakeFirst();
       return row ?? null;
+    },
+    usageDays(first, last, tenant) {
+      const days = db
+        .selectFrom('usage_days')
+        .selectAll()
+        .where('day', '>=', first)
+        .where('day', '<=', last);
+      return (tenant === null ? days : days.where('tenant', '=', tenant)).execute();
     },
     async ping() {
       await sql`SELECT 1`.execute(db);

@@ -28,7 +28,11 @@ export function historyClient(calls: HistoryCalls): History {
     (name: keyof SystemHistory): Question =>
     (...args) =>
       calls.system(name, args);
-  const system = { attempt: askSystem('attempt'), ping: askSystem('ping') } as SystemHistory;
+  const system = {
+    attempt: askSystem('attempt'),
+    usageDays: askSystem('usageDays'),
+    ping: askSystem('ping'),
+  } as SystemHistory;
   return {
     forTenant: (tenant) =>
       ({

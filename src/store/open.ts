@@ -3,13 +3,13 @@ import type { Kysely } from 'kysely';
 import type { Snapshot } from '../state/live.ts';
 import type { History, Store } from './contract.ts';
 import { openPostgres, openPostgresReader } from './dialects/postgres.ts';
-import { openSqlite, openSqliteReader } from './dialects/sqlite.ts';
+import { openSqlite, openSqliteReader, type SqliteOptions } from './dialects/sqlite.ts';
 import { createHistory } from './history.ts';
 import { readSnapshot } from './rebuild.ts';
-import type { ControllerRow, Database } from './tables.ts';
+import type { ControllerRow, Database } from './database.ts';
 
 export type StoreSettings =
-  | { kind: 'sqlite'; file: string; cacheBytes: number; checkpointPages: number }
+  | ({ kind: 'sqlite' } & SqliteOptions)
   | { kind: 'postgres'; url: string };
 
 /** `onLost`: this controller no longer holds the store, also when it has nothing to commit. */

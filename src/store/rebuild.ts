@@ -4,8 +4,14 @@ import type { ClusterId, JobId } from '../model/ids.ts';
 import type { Snapshot } from '../state/live.ts';
 import { IDEMPOTENCY_MS } from '../state/submit.ts';
 import { decodeAttempt, decodeClaim, decodeJob, decodeTask } from './decode.ts';
-import { decodeToken, decodeWorker } from './decode.ts';
-import type { ControllerRow, Database } from './tables.ts';
+import {
+  decodeAccount,
+  decodeBudget,
+  decodeToken,
+  decodeUsageDay,
+  decodeWorker,
+} from './decode.ts';
+import type { ControllerRow, Database } from './database.ts';
 
 export async function readSnapshot(
   db: Kysely<Database>,
@@ -28,6 +34,14 @@ export async function readSnapshot(
     .where('ended_at_ms', 'is', null)
     .execute();
   const tokens = await db.selectFrom('tokens').selectAll().execute();
+  const budgets = await db.selectFrom('budgets').selectAll().execute();
+  const accounts = await db.selectFrom('accounts').selectAll().execute();
+  const newest = db.selectFrom('usage_days').select((row) => row.fn.max('day').as('day'));
+  const usageDays = await db
+    .selectFrom('usage_days')
+    .selectAll()
+    .where('day', '=', newest)
+    .execute();
   return {
     clusterId: controller.cluster_id as ClusterId,
     epoch: controller.epoch,
@@ -38,6 +52,9 @@ export async function readSnapshot(
     claims: claims.map(decodeClaim),
     workers: workers.map(decodeWorker),
     tokens: tokens.map(decodeToken),
+    budgets: budgets.map(decodeBudget),
+    accounts: accounts.map(decodeAccount),
+    usageDays: usageDays.map(decodeUsageDay),
     idempotency: await readKeys(db, nowMs),
   };
 }

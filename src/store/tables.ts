@@ -1,159 +1,5 @@
-/** The tables: their columns in binding order, which of them change, and the rows' types. */
-
-export interface JobRow {
-  id: string;
-  cluster: string;
-  tenant: string;
-  owner: string;
-  submitting_principal: string;
-  kind: string;
-  name: string;
-  spec: string;
-  task_count: number;
-  created_at_ms: number;
-  round: number;
-  cancel_requested_at_ms: number | null;
-  cancelled_by: string | null;
-  ended_at_ms: number | null;
-  version: number;
-  end_state: string | null;
-  end_reason: string | null;
-  exit_code: number | null;
-  started_at_ms: number | null;
-  succeeded: number | null;
-  failed: number | null;
-  cancelled: number | null;
-  unschedulable: number | null;
-}
-
-export interface TaskRow {
-  job: string;
-  task_index: number;
-  cluster: string;
-  tenant: string;
-  created_at_ms: number;
-  state: string;
-  attempts: number;
-  failures: number;
-  interruptions: number;
-  round_done: number;
-  reason: string;
-  exit_code: number | null;
-  not_before_ms: number;
-  started_at_ms: number | null;
-  ended_at_ms: number | null;
-  version: number;
-}
-
-export interface AttemptRow {
-  job: string;
-  task_index: number;
-  n: number;
-  uid: string;
-  tenant: string;
-  round: number;
-  worker: string;
-  assigned_at_ms: number;
-  state: string;
-  stop_cause: string | null;
-  cause: string | null;
-  exit_code: number | null;
-  signal: string | null;
-  message: string;
-  started_at_ms: number | null;
-  ended_at_ms: number | null;
-  stdout_bytes: number | null;
-  stderr_bytes: number | null;
-  version: number;
-}
-
-export interface ClaimRow {
-  owner: string;
-  worker: string;
-  cpu_millis: number;
-  memory_bytes: number;
-  devices: string;
-  share: number;
-  ports: string;
-  state: string;
-}
-
-export interface WorkerRow {
-  id: string;
-  name: string;
-  pool: string;
-  machine: string;
-  boot_id: string;
-  address: string;
-  network: string;
-  resources: string;
-  attributes: string;
-  agent_version: string;
-  state: string;
-  draining: number;
-  token_hash: string;
-  join_token: string;
-  joined_at_ms: number;
-  ended_at_ms: number | null;
-  version: number;
-}
-
-export interface TokenRow {
-  id: string;
-  kind: string;
-  name: string;
-  tenant: string;
-  user_name: string;
-  scopes: string;
-  hash: string;
-  pool: string;
-  max_live_workers: number;
-  created_at_ms: number;
-  expires_at_ms: number | null;
-  revoked_at_ms: number | null;
-}
-
-export interface EventRow {
-  epoch: number;
-  seq: number;
-  at_ms: number;
-  kind: string;
-  tenant: string;
-  job: string | null;
-  task: string | null;
-  attempt: string | null;
-  worker: string | null;
-  data: string;
-}
-
-export interface SubmissionRow {
-  created_at_ms: number;
-  first_job: string;
-  tenant: string;
-  idempotency_key: string;
-  body_hash: string;
-  jobs: string;
-}
-
-export interface ControllerRow {
-  id: number;
-  cluster_id: string;
-  epoch: number;
-  batch: number;
-  seq: number;
-}
-
-export interface Database {
-  controller: ControllerRow;
-  jobs: JobRow;
-  submissions: SubmissionRow;
-  tasks: TaskRow;
-  attempts: AttemptRow;
-  claims: ClaimRow;
-  workers: WorkerRow;
-  tokens: TokenRow;
-  events: EventRow;
-}
+/** The tables: their columns in binding order, and which of them change. */
+import type { Database } from './database.ts';
 
 export type TableName = Exclude<keyof Database, 'controller'>;
 
@@ -162,18 +8,20 @@ interface Table {
   /** Set by the insert, never changed. */
   fixed: readonly string[];
   mutable: readonly string[];
-  /** All others are text. */
   integers: ReadonlySet<string>;
+  /** Numbers with a fraction. All others are text. */
+  doubles: ReadonlySet<string>;
 }
 
 const words = (text: string): string[] => text.trim().split(/\s+/).filter(Boolean);
 
-function table(key: string, fixed: string, mutable: string, integers: string): Table {
+function table(key: string, fixed: string, mutable: string, integers: string, doubles = ''): Table {
   return {
     key: words(key),
     fixed: words(fixed),
     mutable: words(mutable),
     integers: new Set(words(integers)),
+    doubles: new Set(words(doubles)),
   };
 }
 
@@ -184,9 +32,9 @@ export const TABLES: Record<TableName, Table> = {
   jobs: table(
     'tenant id',
     'cluster owner submitting_principal kind name spec task_count created_at_ms',
-    `round cancel_requested_at_ms cancelled_by ended_at_ms version
+    `round cancel_requested_at_ms cancelled_by ended_at_ms spent_micros version
      end_state end_reason exit_code started_at_ms succeeded failed cancelled unschedulable`,
-    `task_count created_at_ms round cancel_requested_at_ms ended_at_ms version
+    `task_count created_at_ms round cancel_requested_at_ms ended_at_ms spent_micros version
      exit_code started_at_ms succeeded failed cancelled unschedulable`,
   ),
   submissions: table(
@@ -205,11 +53,11 @@ export const TABLES: Record<TableName, Table> = {
   ),
   attempts: table(
     'job task_index n',
-    'uid tenant round worker assigned_at_ms',
+    'uid tenant round worker assigned_at_ms price_micros',
     `state stop_cause cause exit_code signal message started_at_ms ended_at_ms
-     stdout_bytes stderr_bytes version`,
-    `task_index n round assigned_at_ms exit_code started_at_ms ended_at_ms
-     stdout_bytes stderr_bytes version`,
+     stdout_bytes stderr_bytes charges charged_micros charged_device_ms version`,
+    `task_index n round assigned_at_ms price_micros exit_code started_at_ms ended_at_ms
+     stdout_bytes stderr_bytes charges charged_micros charged_device_ms version`,
   ),
   claims: table(
     'owner',
@@ -220,7 +68,7 @@ export const TABLES: Record<TableName, Table> = {
   workers: table(
     'id',
     'machine joined_at_ms',
-    `name pool boot_id address network resources attributes agent_version state draining
+    `name pool boot_id address network resources attributes terms agent_version state draining
      token_hash join_token ended_at_ms version`,
     'joined_at_ms draining ended_at_ms version',
   ),
@@ -229,6 +77,34 @@ export const TABLES: Record<TableName, Table> = {
     `kind name tenant user_name scopes hash pool max_live_workers created_at_ms expires_at_ms`,
     'revoked_at_ms',
     'max_live_workers created_at_ms expires_at_ms revoked_at_ms',
+  ),
+  budgets: table(
+    'tenant user_name',
+    '',
+    `weight device_millis device_hours_per_day device_hours_per_month
+     micros_per_day micros_per_month mode at_limit version`,
+    'device_millis micros_per_day micros_per_month version',
+    'weight device_hours_per_day device_hours_per_month',
+  ),
+  accounts: table(
+    'tenant user_name',
+    '',
+    `cpu_use memory_use device_use as_of_ms day day_micros day_device_ms
+     month month_micros month_device_ms version`,
+    `as_of_ms day day_micros day_device_ms month month_micros month_device_ms version`,
+    'cpu_use memory_use device_use',
+  ),
+  ledger: table(
+    'until_ms attempt n account',
+    'tenant user_name pool micros device_ms',
+    '',
+    'until_ms n micros device_ms',
+  ),
+  usage_days: table(
+    'day tenant user_name pool',
+    '',
+    'micros device_ms cpu_ms attempts version',
+    'day micros device_ms cpu_ms attempts version',
   ),
   events: table(
     'epoch seq',

@@ -1,8 +1,9 @@
 /** Random values of what agents and the controller say to each other. */
 import * as fc from 'fast-check';
 import { END_CAUSES } from '../../src/model/attempt.ts';
-import type { Observation } from '../../src/protocol/agent.ts';
-import { bytes, defined, device, map, ms, small, stream, text, word } from './arbitraries.ts';
+import type { AttemptOrder, JoinRequest, Observation } from '../../src/protocol/agent.ts';
+import { bytes, defined, device, map, ms, nullable, small } from './arbitraries.ts';
+import { stream, text, word } from './arbitraries.ts';
 
 const timers = fc.record({
   workerLeaseMs: ms,
@@ -12,22 +13,31 @@ const timers = fc.record({
 });
 
 const port = fc.integer({ min: 1, max: 65535 });
-export const joinRequest = fc.record({
-  name: word,
-  machine: word,
-  bootId: text,
-  address: text,
-  network: text,
-  agentVersion: text,
-  capabilities: fc.array(text, { maxLength: 3 }),
-  attributes: map,
-  resources: fc.record({
-    cpuMillis: bytes,
-    memoryBytes: bytes,
-    devices: fc.array(device, { maxLength: 3 }),
-    portRange: fc.tuple(port, port),
+export const joinRequest: fc.Arbitrary<JoinRequest> = defined(
+  fc.record({
+    name: word,
+    machine: word,
+    bootId: text,
+    address: text,
+    network: text,
+    agentVersion: text,
+    capabilities: fc.array(text, { maxLength: 3 }),
+    attributes: map,
+    resources: fc.record({
+      cpuMillis: bytes,
+      memoryBytes: bytes,
+      devices: fc.array(device, { maxLength: 3 }),
+      portRange: fc.tuple(port, port),
+    }),
+    terms: fc.option(
+      fc.record({
+        tenants: fc.array(word, { maxLength: 3 }),
+        interruptibleOnly: fc.boolean(),
+      }),
+      { nil: undefined },
+    ),
   }),
-});
+);
 
 export const joinReply = fc.record({
   worker: text,
@@ -62,23 +72,37 @@ export const syncRequest = fc.record({
   wait: fc.boolean(),
 });
 
-const order = fc.record({
-  uid: text,
-  job: text,
-  task: text,
-  index: small,
-  n: small,
-  command: fc.array(text, { maxLength: 4 }),
-  env: map,
-  workdir: text,
-  cpuMillis: bytes,
-  memoryBytes: bytes,
-  devices: fc.array(fc.record({ index: small, kind: text }), { maxLength: 3 }),
-  share: small,
-  ports: fc.array(port, { maxLength: 3 }),
-  graceMs: ms,
-  attemptLeaseMs: ms,
+const gang = fc.record({
+  rank: small,
+  size: small,
+  round: small,
+  token: text,
+  worker: text,
+  master: nullable(fc.record({ worker: text, address: text, port })),
+  members: fc.array(fc.record({ worker: text, address: text }), { maxLength: 3 }),
+  visibleGpus: fc.array(small, { maxLength: 3 }),
 });
+
+const order: fc.Arbitrary<AttemptOrder> = defined(
+  fc.record({
+    uid: text,
+    job: text,
+    task: text,
+    index: small,
+    n: small,
+    command: fc.array(text, { maxLength: 4 }),
+    env: map,
+    workdir: text,
+    cpuMillis: bytes,
+    memoryBytes: bytes,
+    devices: fc.array(fc.record({ index: small, kind: text }), { maxLength: 3 }),
+    share: small,
+    ports: fc.array(port, { maxLength: 3 }),
+    graceMs: ms,
+    attemptLeaseMs: ms,
+    gang: fc.option(gang, { nil: undefined }),
+  }) as fc.Arbitrary<AttemptOrder>,
+);
 
 export const syncReply = fc.record({
   clusterId: text,

@@ -1,4 +1,5 @@
 /** The Coordinator contract on the real controller: in this thread, on its own threads, by gRPC. */
+import { DEFAULT_POLICY } from '../../src/core/schedule/plan.ts';
 import { freePool } from '../../src/core/placement/admission.ts';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,6 +16,7 @@ import { createGrpcCoordinator } from '../../src/protocol/grpc/client.ts';
 import { createGrpcServer } from '../../src/protocol/grpc/server.ts';
 import { openSqlite } from '../../src/store/dialects/sqlite.ts';
 import { openHistory } from '../../src/store/open.ts';
+import { accountsContract } from './accounts.contract.ts';
 import { coordinatorContract, type CoordinatorUnderTest } from './coordinator.contract.ts';
 
 const TOKENS = { admin: 'drv_contract', join: 'drj_contract' };
@@ -23,6 +25,8 @@ const SECRETS = { adminSecret: TOKENS.admin, joinSecret: TOKENS.join };
 coordinatorContract('the controller in one thread', inline);
 coordinatorContract('the controller on its threads', onThreads);
 coordinatorContract('the controller behind gRPC', async () => overGrpc(await inline()));
+accountsContract('the controller in one thread', inline);
+accountsContract('the controller on its threads', onThreads);
 
 async function inline(): Promise<CoordinatorUnderTest> {
   const folder = mkdtempSync(join(tmpdir(), 'drover-contract-'));
@@ -48,8 +52,9 @@ async function inline(): Promise<CoordinatorUnderTest> {
         killMarginMs: 15_000,
         longPollMs: 2000,
       },
-      loops: { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000 },
+      loops: { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000, chargesMs: 1000 },
       pools: [freePool('default')],
+      schedule: DEFAULT_POLICY,
     },
     onFatal(error) {
       throw error;

@@ -13,6 +13,7 @@ import {
   type CoordinatorUnderTest,
   type Subject,
 } from './running.contract.ts';
+import { scheduling } from './scheduling.contract.ts';
 
 export type { CoordinatorUnderTest };
 
@@ -36,6 +37,7 @@ export function coordinatorContract(
     running(() => subject);
     interrupting(() => subject);
     fleet(() => subject);
+    scheduling(() => subject);
   });
 }
 
@@ -90,6 +92,7 @@ function tokens(subject: () => Subject): void {
       ['jobs:read', () => it.waitJob(reader, 'j', 0)],
       ['jobs:read', () => it.readLogs(reader, 'j', { after: 0, waitMs: 0 })],
       ['jobs:read', () => it.queue(reader, FIRST)],
+      ['jobs:read', () => it.why(reader, 'j')],
       ['fleet:read', () => it.cluster(without('fleet:read'))],
       ['fleet:read', () => it.listWorkers(without('fleet:read'), FIRST)],
       ['fleet:manage', () => it.setDraining(without('fleet:manage'), 'w', true)],
@@ -154,6 +157,7 @@ function submission(subject: () => Subject): void {
       it.listAttempts(admin, 'j-none', FIRST),
       it.listEvents(admin, 'j-none', FIRST),
       it.readLogs(admin, 'j-none', query),
+      it.why(admin, 'j-none'),
     ]) {
       await expect(question).rejects.toMatchObject({ code: 'NOT_FOUND' });
     }

@@ -3,15 +3,19 @@ import { silentLog } from '../../src/lib/log.ts';
 import { FakeCoordinator } from '../../src/protocol/fakeCoordinator.ts';
 import { createGrpcCoordinator } from '../../src/protocol/grpc/client.ts';
 import { createGrpcServer } from '../../src/protocol/grpc/server.ts';
+import { accountsContract } from './accounts.contract.ts';
 import { coordinatorContract, type CoordinatorUnderTest } from './coordinator.contract.ts';
 
-coordinatorContract('in memory', async () => {
+coordinatorContract('in memory', inMemory);
+coordinatorContract('in memory, over gRPC', overGrpc);
+accountsContract('in memory', inMemory);
+accountsContract('in memory, over gRPC', overGrpc);
+
+async function inMemory(): Promise<CoordinatorUnderTest> {
   const coordinator = new FakeCoordinator();
   const { adminSecret, joinSecret } = coordinator;
   return { coordinator, adminSecret, joinSecret, close: async () => {} };
-});
-
-coordinatorContract('in memory, over gRPC', overGrpc);
+}
 
 async function overGrpc(): Promise<CoordinatorUnderTest> {
   const fake = new FakeCoordinator();

@@ -9,6 +9,7 @@ import { createGrpcServer, type GrpcServer } from '../../src/protocol/grpc/serve
 import * as agent from './agentArbitraries.ts';
 import * as any from './arbitraries.ts';
 import * as fleet from './fleetArbitraries.ts';
+import * as schedule from './scheduleArbitraries.ts';
 
 const RUNS = 40;
 type Method = keyof Coordinator;
@@ -43,6 +44,12 @@ const ARGUMENTS: Arguments = {
   waitJob: fc.tuple(who, text, fc.constant(0)),
   readLogs: fc.tuple(who, text, any.logQuery),
   queue: fc.tuple(who, page),
+  why: fc.tuple(who, text),
+  plan: fc.tuple(who, any.spec),
+  listBudgets: fc.tuple(who),
+  setBudget: fc.tuple(who, schedule.budgetInput),
+  deleteBudget: fc.tuple(who, text, text),
+  usage: fc.tuple(who, schedule.usageQuery),
   cluster: fc.tuple(who),
   listWorkers: fc.tuple(who, page),
   setDraining: fc.tuple(who, text, fc.boolean()),
@@ -70,6 +77,12 @@ const RESULTS: Results = {
   waitJob: any.job,
   readLogs: any.logPage,
   queue: any.pageOf(any.queueEntry),
+  why: schedule.why,
+  plan: schedule.plan,
+  listBudgets: fc.array(schedule.budget, { maxLength: 3 }),
+  setBudget: schedule.budget,
+  deleteBudget: fc.constant(undefined),
+  usage: fc.array(schedule.usageRow, { maxLength: 3 }),
   cluster: fleet.cluster,
   listWorkers: any.pageOf(fleet.worker),
   setDraining: fleet.worker,

@@ -115,7 +115,12 @@ describe('gangs', () => {
 describe('the queue', () => {
   test('a full worker: by priority, then age, each with a reason; run so', async () => {
     const order = path.join(journey.home, 'order');
-    const hold = await journey.submit({ command: ['sleep', '60'], resources: { cpuMillis: 4000 } });
+    // Of the highest band, so that nothing here interrupts it.
+    const hold = await journey.submit({
+      command: ['sleep', '60'],
+      resources: { cpuMillis: 4000 },
+      priority: 'production',
+    });
     await journey.running(hold);
     const names = ['batch-1', 'interactive', 'production', 'batch-2'];
     const ids: Record<string, string> = {};

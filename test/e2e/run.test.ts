@@ -121,7 +121,7 @@ describe('surroundings', () => {
     const hog = 'x = bytearray(400 * 1024 * 1024); print(len(x))';
     const { code, stdout, stderr } = await run('--mem', '64M', '--', 'python3', '-c', hog);
     expect([code, stdout]).toEqual([137, '']);
-    expect(stderr).toMatch(/out of memory: it needed more than its 64 MiB/);
+    expect(stderr).toMatch(/out of memory: the limit of 64 MiB was reached; it used up to 64 MiB/);
   });
 });
 

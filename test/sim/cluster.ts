@@ -1,6 +1,8 @@
 /**
  * The cluster under test: one controller, three machines with agents, and the network between them.
  */
+import type { PoolPolicy } from '../../src/core/placement/admission.ts';
+import { DEFAULT_POLICY } from '../../src/core/schedule/plan.ts';
 import { startAgent, type AgentTransport } from '../../src/agent/agent.ts';
 import { DroverError } from '../../src/lib/errors.ts';
 import type { Principal } from '../../src/model/token.ts';
@@ -8,23 +10,21 @@ import { unpackSpec } from '../../src/model/spec.ts';
 import type { Coordinator } from '../../src/protocol/coordinator.ts';
 import type { Commit } from './checkers/mirror.ts';
 import { Checker } from './checkers/checker.ts';
-import {
-  ADMIN_SECRET,
-  CONTROLLER_POINTS,
-  ControllerProcess,
-  findingLog,
-  JOIN_SECRET,
-  TIMERS,
-} from './controllerProcess.ts';
+import { CONTROLLER_POINTS, ControllerProcess, findingLog, TIMERS } from './controllerProcess.ts';
 import { Coverage } from './coverage.ts';
 import { CrashPoints } from './crashPoints.ts';
+import { LogDisk } from './logs.ts';
 import { Machine, type Effect } from './machine.ts';
 import { Network } from './network.ts';
+import { ADMIN, JOIN_SECRETS } from './people.ts';
 import { copyOf } from './plainData.ts';
-import { behaviour, runMs, type Target } from './workload.ts';
+import { drawPools, NETWORK, RESOURCES, SITES, type Site } from './sites.ts';
+import { behaviour, runMs } from './specs.ts';
+import type { Target } from './workload.ts';
 import type { Process, World } from './world.ts';
 
-const MACHINES = 3;
+/** Sooner than a busy seed is over. */
+const SOON_AGED_MS = 60_000;
 const LONG_RUN_MS = 10_000;
 const CRASH_POINT_CHANCE = 0.25;
 /** Effects an agent may die before, and how often it has them. */
@@ -37,8 +37,14 @@ export class Cluster {
   readonly checker: Checker;
   readonly coverage: Coverage;
   readonly machines: Machine[] = [];
+  readonly pools: readonly PoolPolicy[];
+  readonly logs = new LogDisk();
+  /** Whether tasks write anything; logs cost events, so not in all seeds. */
+  readonly talkative: boolean;
   /** Called once, when a task that runs long is assigned on disk and its machine does not know. */
   onAssigned: ((machine: Machine) => void) | null = null;
+  /** Called once, when a task waits for a time before it is tried again. */
+  onBackOff: (() => void) | null = null;
   /** Machines whose agent dies just before its next such effect. */
   readonly doomed = new Map<Machine, Effect>();
   readonly #agents = new Map<Machine, Process>();
@@ -46,7 +52,15 @@ export class Cluster {
 
   constructor(world: World, file: string) {
     this.world = world;
-    this.checker = new Checker(() => this.controller.disk);
+    this.pools = drawPools(world);
+    this.talkative = world.chance(0.4);
+    const policy = { ...DEFAULT_POLICY, ...(world.chance(0.5) && { ageingMs: SOON_AGED_MS }) };
+    this.checker = new Checker({
+      ...{ pools: this.pools, logs: this.logs, ageingMs: policy.ageingMs },
+      disk: () => this.controller.disk,
+      nowMs: () => world.nowMs,
+      controllerMs: () => world.timeOn(this.controller.host),
+    });
     this.coverage = new Coverage(this.checker.mirror);
     // Swarm: each seed turns on a random subset of the faults, with random rates.
     const rate = (most: number): number => (world.chance(0.4) ? world.random.next() * most : 0);
@@ -55,15 +69,15 @@ export class Cluster {
       if (server === this.controller.process) this.controller.point('before an answer');
     });
     this.controller = new ControllerProcess({
-      ...{ world, file },
+      ...{ world, file, pools: this.pools, logs: this.logs, policy },
       faults: { commitUnknown: rate(0.02), commitFails: rate(0.01), slow: rate(0.2) },
       points: new CrashPoints(world, CONTROLLER_POINTS, CRASH_POINT_CHANCE),
       checker: () => this.checker,
       coverage: () => this.coverage,
-      onCommit: (commit) => this.#assigned(commit),
+      onCommit: (commit) => this.#committed(commit),
     });
     this.#agentPoints = new CrashPoints(world, AGENT_POINTS, CRASH_POINT_CHANCE / 2);
-    for (let i = 0; i < MACHINES; i++) this.machines.push(this.#machine(`machine${i}`));
+    for (const site of SITES) this.machines.push(this.#machine(site));
   }
 
   async start(): Promise<void> {
@@ -91,13 +105,19 @@ export class Cluster {
       transport: this.#transport(process, machine),
       runtime: machine.runtime(process),
       identityFile: machine.identityFile(process),
-      joinToken: JOIN_SECRET,
+      joinToken: JOIN_SECRETS[machine.site.pool] ?? null,
       registration: registrationOf(machine),
       clock: world.clockOf(process),
       random: world.random,
       log: findingLog((what) => checker.broken(`${machine.name}: ${what}`)),
       onTunnel: () => undefined,
     });
+    if (!this.talkative) return;
+    machine.spool.start(process, (chunks) =>
+      this.#call(process, `logs ${machine.name}`, (c) =>
+        c.appendLogs(machine.identity?.token ?? '', copyOf(chunks)),
+      ),
+    );
   }
 
   endAgent(machine: Machine, why: string, downMs: number): void {
@@ -115,7 +135,7 @@ export class Cluster {
     const chosen = draining ? [this.world.pick(workers)] : workers;
     try {
       const { coordinator } = this.target();
-      const who = await coordinator?.authenticate(ADMIN_SECRET);
+      const who = await coordinator?.authenticate(ADMIN.secret);
       for (const id of who ? chosen : [])
         await coordinator?.setDraining(who as Principal, id, draining);
     } catch (error) {
@@ -125,9 +145,11 @@ export class Cluster {
 
   /** From now on nothing goes wrong by itself. */
   calm(): void {
+    this.checker.peace();
     this.network.faults = { drop: 0, duplicate: 0, slow: 0 };
     this.network.cut.clear();
     this.onAssigned = null;
+    this.onBackOff = null;
     this.doomed.clear();
     this.controller.calm();
     this.#agentPoints.disarm();
@@ -136,7 +158,11 @@ export class Cluster {
     for (const machine of this.machines) this.startAgent(machine);
   }
 
-  #assigned({ attempts }: Commit): void {
+  #committed({ attempts, tasks }: Commit): void {
+    if (tasks.some(({ row }) => row.state === 'PENDING' && row.not_before_ms > 0)) {
+      this.onBackOff?.();
+      this.onBackOff = null;
+    }
     if (!this.onAssigned) return;
     const { jobs, workers } = this.checker.mirror;
     const long = attempts.find(({ before, row }) => {
@@ -150,10 +176,10 @@ export class Cluster {
     this.onAssigned = null;
   }
 
-  #machine(name: string): Machine {
+  #machine(site: Site): Machine {
     const { world, checker, coverage } = this;
     const machine: Machine = new Machine({
-      ...{ world, name, killMarginMs: TIMERS.killMarginMs },
+      ...{ world, site, killMarginMs: TIMERS.killMarginMs, talkative: this.talkative },
       behave: (order) => behaviour(world, order.command),
       watcher: {
         started: (on, order) => checker.started(on, order),
@@ -171,15 +197,23 @@ export class Cluster {
     return machine;
   }
 
+  #call<Reply>(
+    process: Process,
+    what: string,
+    invoke: (coordinator: Coordinator) => Promise<Reply>,
+  ): Promise<Reply> {
+    return this.network.call(
+      process,
+      what,
+      () => this.target().process,
+      () => invoke(this.target().coordinator as Coordinator),
+    );
+  }
+
   #transport(process: Process, machine: Machine): AgentTransport {
-    const { checker, coverage, network } = this;
+    const { checker, coverage } = this;
     const call = <Reply>(what: string, invoke: (c: Coordinator) => Promise<Reply>) =>
-      network.call(
-        process,
-        `${what} ${machine.name}`,
-        () => this.target().process,
-        () => invoke(this.target().coordinator as Coordinator),
-      );
+      this.#call(process, `${what} ${machine.name}`, invoke);
     return {
       join: (token, request) => call('join', (c) => c.join(token, copyOf(request))),
       sync: (token, request) => {
@@ -204,26 +238,16 @@ export class Cluster {
   }
 }
 
-function registrationOf(machine: Machine) {
+function registrationOf({ name, boot, site }: Machine) {
   return {
-    name: machine.name,
-    machine: machine.name,
-    bootId: `boot${machine.boot}`,
-    address: machine.name,
-    network: 'lan',
+    name,
+    machine: name,
+    bootId: `boot${boot}`,
+    address: name,
+    network: NETWORK,
     agentVersion: '0.1.0',
     capabilities: [],
-    attributes: {},
-    resources: {
-      cpuMillis: 4000,
-      memoryBytes: 0,
-      devices: [0, 1].map((index) => ({
-        index,
-        kind: 'gpu' as const,
-        model: 'A100',
-        memoryBytes: 0,
-      })),
-      portRange: [20_000, 20_003] as [number, number],
-    },
+    attributes: site.attributes,
+    resources: RESOURCES,
   };
 }

@@ -1,7 +1,7 @@
 /** The controller as a process that can die at any await, on a real SQLite file that stays. */
-import { freePool } from '../../src/core/placement/admission.ts';
+import type { PoolPolicy } from '../../src/core/placement/admission.ts';
+import type { SchedulePolicy } from '../../src/core/schedule/plan.ts';
 import { createController, type Controller } from '../../src/control/controller.ts';
-import type { LogStore } from '../../src/control/logs.ts';
 import { createPlanner, type Planner } from '../../src/control/planner.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
@@ -14,6 +14,8 @@ import { Disk } from './checkers/disk.ts';
 import type { Coverage } from './coverage.ts';
 import type { CrashPoints } from './crashPoints.ts';
 import { CLUSTER_ID, keepAsIs, sqliteOptions } from './database.ts';
+import type { LogDisk } from './logs.ts';
+import { admitEverybody } from './people.ts';
 import { copyOf } from './plainData.ts';
 import type { Host, Process, World } from './world.ts';
 
@@ -38,6 +40,9 @@ export type ControllerPoint = keyof typeof CONTROLLER_POINTS;
 export interface ControllerProcessOptions {
   world: World;
   file: string;
+  pools: readonly PoolPolicy[];
+  logs: LogDisk;
+  policy: SchedulePolicy;
   faults: StoreFaults;
   points: CrashPoints<ControllerPoint>;
   checker: () => Checker;
@@ -45,23 +50,13 @@ export interface ControllerProcessOptions {
   onCommit: (commit: Commit) => void;
 }
 
-export const ADMIN_SECRET = 'drv_sim';
-export const JOIN_SECRET = 'drj_sim';
 export const TIMERS = {
   workerLeaseMs: 12_000,
   attemptLeaseMs: 30_000,
   killMarginMs: 8000,
   longPollMs: 8000,
 };
-const LOOPS = { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000 };
-
-const noLogs: LogStore = {
-  append: async () => [],
-  read: async (_job, query) => ({ records: [], next: query.after }),
-  wait: async () => false,
-  offsets: async () => ({}),
-  close: async () => undefined,
-};
+const LOOPS = { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000, chargesMs: 1000 };
 
 export class ControllerProcess {
   readonly #options: ControllerProcessOptions;
@@ -103,9 +98,9 @@ export class ControllerProcess {
     coverage().boots = this.boots;
     checker().booted(snapshot.epoch);
     this.controller = createController({
-      ...{ snapshot, history, logs: noLogs, storeKind: 'sqlite' },
+      ...{ snapshot, history, logs: this.#options.logs.open(world, process), storeKind: 'sqlite' },
       writer: { commit: (batch) => this.#commit(process, store, batch) },
-      planner: this.#slowPlanner(process, createPlanner(world.random)),
+      planner: this.#slowPlanner(process, createPlanner(world.random, this.#options.policy)),
       clock: this.#mortalClock(clock),
       random: world.random,
       log: findingLog((what) => checker().broken(what)),
@@ -113,11 +108,12 @@ export class ControllerProcess {
         clusterName: 'sim',
         timers: TIMERS,
         loops: LOOPS,
-        pools: [freePool('default')],
+        pools: this.#options.pools,
+        schedule: this.#options.policy,
       },
       onFatal: (error) => this.crash((error as Error).message),
     });
-    void this.controller.ensureTokens({ admin: ADMIN_SECRET, join: JOIN_SECRET });
+    void admitEverybody(this.controller);
   }
 
   /** Gone between two awaits: memory lost, the files as they are. */
@@ -205,6 +201,7 @@ export class ControllerProcess {
     const world = this.#world;
     let planned: string[] = [];
     return {
+      ...planner,
       plan: async (deltas, nowMs) => {
         const gone = new Set<string>(deltas.claimsGone);
         const stale = planned.filter((uid) => gone.has(uid) && !coverage().knows(uid));
@@ -214,7 +211,7 @@ export class ControllerProcess {
         if (plan.placements.length > 0 && this.point('with a plan in hand')) {
           return new Promise(() => undefined);
         }
-        const slowMs = world.chance(faults.slow) ? world.between(10, 3000) : 0;
+        const slowMs = world.chance(faults.slow) ? world.between(10, 3000) : world.between(0, 20);
         return new Promise((resolve) => {
           world.after(slowMs, () => world.inside(process, () => resolve(plan)));
         });

@@ -2,7 +2,7 @@
  * "Sometimes": states that a good run must have reached, counted. A run that misses one is too
  * tame.
  */
-import type { AttemptRow } from '../../src/store/tables.ts';
+import type { AttemptRow } from '../../src/store/database.ts';
 import type { Change, Commit, Mirror } from './checkers/mirror.ts';
 
 export const SOMETIMES = [
@@ -48,6 +48,23 @@ export const SOMETIMES = [
   'machine cut off',
   'machine cut off one way',
   'clock stepped',
+  'budget set',
+  'budget changed',
+  'budget deleted',
+  'task nominated',
+  'nominated, then assigned',
+  'nomination withdrawn',
+  'attempt preempted',
+  'attempt charged',
+  'charge refunded',
+  'job stopped by its cost limit',
+  'attempt stopped by a budget',
+  'job went on after another',
+  'job given up after another',
+  'after refused',
+  "another tenant's job not found",
+  'log followed to its end',
+  'events followed to the end',
 ] as const;
 export type Sometimes = (typeof SOMETIMES)[number];
 
@@ -72,11 +89,20 @@ export class Coverage {
 
   committed(commit: Commit): void {
     for (const change of commit.attempts) this.#attempt(change);
+    for (const { micros, account } of commit.ledger) {
+      if (account.startsWith('user/')) this.saw(micros < 0 ? 'charge refunded' : 'attempt charged');
+    }
+    for (const { row } of commit.jobs) {
+      if (row.cancelled_by?.startsWith('its cost limit')) this.saw('job stopped by its cost limit');
+    }
     for (const { before, row } of commit.tasks) {
       if (before?.round_done === 1 && row.state === 'PENDING') {
         this.saw('gang member done, round failed');
       }
-      if (row.state === 'UNSCHEDULABLE') this.saw('task given up waiting');
+      if (row.state === 'UNSCHEDULABLE') {
+        const after = /this one was to run after/.test(row.reason);
+        this.saw(after ? 'job given up after another' : 'task given up waiting');
+      }
       if (row.state === 'FAILED' && /retries are used/.test(row.reason))
         this.saw('task out of retries');
       const waited = (before?.state ?? 'PENDING') === 'PENDING' && row.state === 'CANCELLED';
@@ -97,6 +123,8 @@ export class Coverage {
     if (!before) {
       this.#bootOf.set(row.uid, this.boots);
       if (row.round > 0) this.saw('gang in a later round');
+      const spec = this.#mirror.jobs.get(row.job)?.spec ?? '';
+      if (spec.includes('"after":')) this.saw('job went on after another');
     }
     if (
       row.state === 'STOPPING' &&
@@ -104,6 +132,9 @@ export class Coverage {
       row.stop_cause === 'cancelled'
     ) {
       this.saw(before?.started_at_ms === null ? 'cancel while assigned' : 'cancel while running');
+    }
+    if (row.state === 'STOPPING' && /budget of .* is used up/.test(row.message)) {
+      this.saw('attempt stopped by a budget');
     }
     if (row.state !== 'ENDED') return;
     if (row.cause === 'timed-out') this.saw('task timed out');

@@ -34,6 +34,9 @@ export function scheduleFaults(cluster: Cluster): void {
   times(2, () => breakToken(cluster));
   times(4, () => cutOff(cluster, world.pick(cluster.machines)));
   times(4, () => stepClock(cluster));
+  times(2, () => {
+    cluster.onBackOff = () => stepBack(cluster);
+  });
   times(2, () => void cluster.drain(true));
   times(2, () => void cluster.drain(false));
 }
@@ -138,7 +141,16 @@ function stepClock(cluster: Cluster): void {
   const { world, coverage } = cluster;
   const host = world.pick([cluster.controller, ...cluster.machines]).host;
   const most = world.pick(STEPS_MS);
-  host.wallOffsetMs += world.between(-most, most);
+  const byMs = world.between(-most, most);
+  host.wallOffsetMs += byMs;
+  if (host === cluster.controller.host && byMs > 0) cluster.checker.leapt();
   world.note('clock', `steps to ${host.wallOffsetMs}`);
+  coverage.saw('clock stepped');
+}
+
+/** While somebody waits for a time: that is far ahead now. */
+function stepBack({ world, controller, coverage }: Cluster): void {
+  controller.host.wallOffsetMs -= world.pick(STEPS_MS);
+  world.note('clock', `steps to ${controller.host.wallOffsetMs}`);
   coverage.saw('clock stepped');
 }

@@ -6,6 +6,8 @@ import type { Identity, IdentityFile } from '../../src/agent/agent.ts';
 import type { LocalAttempt, Runtime } from '../../src/agent/runtimes/contract.ts';
 import type { AttemptOrder, Observation, StopOrder } from '../../src/protocol/agent.ts';
 import type { Timer } from '../../src/lib/clock.ts';
+import { Spool } from './logs.ts';
+import type { Site } from './sites.ts';
 import type { Host, Process, World } from './world.ts';
 
 interface SimAttempt {
@@ -39,20 +41,24 @@ export type Effect = 'start' | 'stop' | 'forget' | 'renew' | 'save';
 
 export interface MachineOptions {
   world: World;
-  name: string;
+  site: Site;
   behave: (order: AttemptOrder) => Behaviour;
   watcher: MachineWatcher;
   /** Before each change an agent makes here; may end the agent, and then nothing is changed. */
   beforeEffect: (agent: Process, effect: Effect) => void;
   killMarginMs: number;
+  /** Whether tasks write anything. */
+  talkative: boolean;
 }
 
 const WATCHDOG_PERIOD_MS = 1000;
 const QUICK_STOP_MS = 2000;
 
 export class Machine {
+  readonly site: Site;
   readonly name: string;
   readonly host: Host = { wallOffsetMs: 0 };
+  readonly spool: Spool;
   readonly #options: MachineOptions;
   readonly #world: World;
   readonly #attempts = new Map<string, SimAttempt>();
@@ -64,7 +70,9 @@ export class Machine {
   constructor(options: MachineOptions) {
     this.#options = options;
     this.#world = options.world;
-    this.name = options.name;
+    this.spool = new Spool(options.world);
+    this.site = options.site;
+    this.name = options.site.name;
   }
 
   identityFile(agent: Process): IdentityFile {
@@ -103,6 +111,7 @@ export class Machine {
   /** A new disk: comes only with a reboot, because processes do not outlive it. */
   wipe(): void {
     this.#attempts.clear();
+    this.spool.wipe();
     this.identity = null;
   }
 
@@ -136,16 +145,26 @@ export class Machine {
     this.#watch();
     this.#world.note(this.name, `starts ${order.uid}`);
     this.#options.watcher.started(this.name, order);
+    this.#write(attempt);
     const startMs = this.#world.between(1, 50);
     this.#world.after(startMs, () => {
       if (!attempt.alive || attempt.stopping) return;
       attempt.observation = { uid: order.uid, state: 'RUNNING' };
+      this.#write(attempt);
       this.#changed();
     });
     this.#world.after(startMs + behaviour.durationMs, () => {
       if (!attempt.alive || attempt.stopping) return;
       this.#end(attempt, { cause: 'exited', exitCode: behaviour.exitCode });
     });
+  }
+
+  #write({ uid, order }: SimAttempt): void {
+    if (!this.#options.talkative) return;
+    const lines = this.#world.between(0, 2);
+    for (let i = 0; i < lines; i++) {
+      this.spool.write(uid, `${order?.env['CANARY'] ?? ''} at ${this.#world.nowMs} of ${uid}\n`);
+    }
   }
 
   #stop(order: StopOrder): void {
@@ -179,8 +198,12 @@ export class Machine {
   }
 
   #end(attempt: SimAttempt, how: Partial<Observation>): void {
+    this.#write(attempt);
     attempt.alive = false;
-    attempt.observation = { uid: attempt.uid, state: 'ENDED', ...how };
+    const { uid } = attempt;
+    const bytes = { stdoutBytes: this.spool.bytesOf(uid), stderrBytes: 0 };
+    attempt.observation = { uid, state: 'ENDED', ...how, ...bytes };
+    this.spool.ended(uid);
     const code = how.cause === 'exited' ? (how.exitCode ?? null) : null;
     this.#world.note(this.name, `ended ${attempt.uid} ${how.cause} ${code ?? how.message ?? ''}`);
     this.#options.watcher.ended(this.name, attempt.uid, code);

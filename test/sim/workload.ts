@@ -2,17 +2,19 @@
  * Clients: submit with keys over the faulty network, retry, read, cancel, and remember what was
  * promised.
  */
+import type { PoolPolicy } from '../../src/core/placement/admission.ts';
 import { DroverError } from '../../src/lib/errors.ts';
-import type { JobSpec } from '../../src/model/job.ts';
+import type { After, JobSpec } from '../../src/model/job.ts';
 import type { Principal } from '../../src/model/token.ts';
 import type { Coordinator } from '../../src/protocol/coordinator.ts';
-import { jobSpec, type SubmittedSpec } from '../../src/protocol/jobSpec.ts';
 import type { Work } from './checkers/liveness.ts';
 import type { Checker } from './checkers/checker.ts';
-import { ADMIN_SECRET } from './controllerProcess.ts';
-import type { Coverage } from './coverage.ts';
-import type { Behaviour } from './machine.ts';
+import type { Coverage, Sometimes } from './coverage.ts';
+import { followEvents, followLog, type FollowOptions } from './followers.ts';
 import type { Network } from './network.ts';
+import { canaryOf, PEOPLE, type Person } from './people.ts';
+import { readSomething } from './readers.ts';
+import { drawSpec, runMs } from './specs.ts';
 import type { Process, World } from './world.ts';
 
 export interface Target {
@@ -27,70 +29,97 @@ export interface WorkloadOptions {
   network: Network;
   checker: Checker;
   coverage: Coverage;
+  pools: readonly PoolPolicy[];
   target: () => Target;
   jobs: number;
   overMs: number;
+  /** Whether specs may ask for what only a planner can give. */
+  particular: boolean;
+  /** Whether there are logs to follow. */
+  talkative: boolean;
 }
 
 /** A client gives up only when it was answered. */
 const RETRY_MS = 3000;
 const MOST_START_MS = 50;
-/** Most tasks are short; some outlast every lease. */
-const RUNS_MS = [
-  [10, 500],
-  [10, 500],
-  [500, 10_000],
-  [500, 20_000],
-  [20_000, 60_000],
-] as const;
-const ARRAY_INDICES = [1, 2, 5];
+const READS = 3;
+const AFTER_WHEN = ['ok', 'ok', 'failed', 'any'] as const;
+
+/** One submission, the same however often it is sent. */
+interface Submission {
+  person: Person;
+  key: string;
+  specs: JobSpec[];
+  /** Whom a job of it waits for, by id: chosen when it is first sent. */
+  after: After[] | null;
+}
 
 export class Workload {
   readonly #options: WorkloadOptions;
   readonly work: Work[] = [];
+  /** Jobs that a tenant was told of, by tenant. */
+  readonly known = new Map<string, string[]>();
   unanswered = 0;
+  /** Logs and events that are being followed. */
+  following = 0;
 
   constructor(options: WorkloadOptions) {
     this.#options = options;
     const { world } = options;
+    let last = null as Submission | null;
     for (let i = 0; i < options.jobs; i++) {
-      const key = `key${i}`;
-      const specs = Array.from({ length: world.chance(0.1) ? 3 : 1 }, () => this.#draw());
+      const person = world.pick(PEOPLE);
+      // A key means nothing to another tenant.
+      const shared: boolean = last?.person.tenant !== person.tenant && world.chance(0.2);
+      const submission = this.#draw(person, shared && last ? last.key : `key${i}`);
+      last = shared ? null : submission;
       const client = world.spawn(`client${i}`);
       const copies = world.chance(0.1) ? 2 : 1;
       for (let copy = 0; copy < copies; copy++) {
         this.unanswered++;
-        world.after(world.between(0, options.overMs), () => void this.#client(client, key, specs));
+        world.after(world.between(0, options.overMs), () => void this.#client(client, submission));
       }
     }
   }
 
-  async #client(client: Process, key: string, specs: JobSpec[]): Promise<void> {
+  async #client(client: Process, submission: Submission): Promise<void> {
     const { world } = this.#options;
-    const ids = await this.#submit(client, key, specs);
+    const { person } = submission;
+    const ids = await this.#submit(client, submission);
     this.unanswered--;
+    const known = this.known.get(person.tenant) ?? [];
+    this.known.set(person.tenant, known);
+    known.push(...ids);
     for (const id of ids) {
       if (world.chance(0.2)) {
-        world.after(world.between(0, 30_000), () => void this.#cancel(client, id));
+        world.after(world.between(0, 30_000), () => void this.#cancel(client, person, id));
       }
-      if (world.chance(0.2))
-        world.after(world.between(0, 60_000), () => void this.#read(client, id));
     }
-    if (world.chance(0.05)) {
-      world.after(world.between(0, 30_000), () => void this.#secondBody(client, key, specs));
+    for (const id of ids) this.#follow(client, person, id);
+    for (let i = 0; i < READS; i++) {
+      if (!world.chance(0.3)) continue;
+      world.after(world.between(0, 60_000), () => void this.#read(client, person));
+    }
+    if (ids.length > 0 && world.chance(0.05)) {
+      world.after(world.between(0, 30_000), () => void this.#secondBody(client, submission));
     }
   }
 
-  async #submit(client: Process, key: string, specs: JobSpec[]): Promise<string[]> {
+  async #submit(client: Process, submission: Submission): Promise<string[]> {
     const { world, checker, coverage, target } = this.#options;
+    const { person, key } = submission;
     const unknownBefore = target().unknownCommits;
+    const after = (submission.after ??= this.#drawAfter(submission));
+    const specs = submission.specs.map((spec, at) =>
+      at === 0 ? { ...spec, after: [...spec.after, ...after] } : spec,
+    );
     for (;;) {
       try {
-        const ids = await this.#call(client, `submit ${key}`, async (coordinator, who) => {
-          const request = { specs, idempotencyKey: key, bodyHash: key };
+        const ids = await this.#call(client, person, `submit ${key}`, async (coordinator, who) => {
+          const request = { specs, idempotencyKey: key, bodyHash: `${who.tenant} ${key}` };
           const reply = await coordinator.submit(who, request);
           // The moment of the 2xx, before the network may lose it.
-          checker.submitted(key, reply.ids);
+          checker.submitted(who.tenant, key, reply.ids);
           if (reply.replayed) {
             coverage.saw('submit repeated');
             const unknown = target().unknownCommits > unknownBefore;
@@ -99,16 +128,23 @@ export class Workload {
           return reply.ids;
         });
         world.note(client.name, `has ${ids.join(' ')} for ${key}`);
+        checker.waits(ids[0] ?? '', after);
         return ids;
-      } catch {
+      } catch (error) {
+        if (error instanceof DroverError && error.code === 'INVALID_ARGUMENT') {
+          world.note(client.name, `${key} was refused: ${error.message}`);
+          checker.refused(person.tenant, key, after);
+          coverage.saw('after refused');
+          return [];
+        }
         await new Promise<void>((resolve) => void world.after(RETRY_MS, resolve));
       }
     }
   }
 
-  async #secondBody(client: Process, key: string, specs: JobSpec[]): Promise<void> {
+  async #secondBody(client: Process, { person, key, specs }: Submission): Promise<void> {
     const { checker, coverage } = this.#options;
-    await this.#attempt(client, `second body ${key}`, async (coordinator, who) => {
+    await this.#attempt(client, person, `second body ${key}`, async (coordinator, who) => {
       const request = { specs, idempotencyKey: key, bodyHash: `other ${key}` };
       try {
         await coordinator.submit(who, request);
@@ -120,34 +156,53 @@ export class Workload {
     });
   }
 
-  async #cancel(client: Process, id: string): Promise<void> {
+  async #cancel(client: Process, person: Person, id: string): Promise<void> {
     const { checker } = this.#options;
-    await this.#attempt(client, `cancel ${id}`, async (coordinator, who) => {
+    await this.#attempt(client, person, `cancel ${id}`, async (coordinator, who) => {
       await coordinator.cancelJob(who, id);
       checker.cancelled(id);
     });
   }
 
-  async #read(client: Process, id: string): Promise<void> {
-    const { checker } = this.#options;
-    await this.#attempt(client, `read ${id}`, async (coordinator, who) => {
-      try {
-        await coordinator.getJob(who, id);
-      } catch (error) {
-        if (error instanceof DroverError && error.code === 'NOT_FOUND') checker.missing(id);
-      }
-    });
+  #follow(client: Process, person: Person, job: string): void {
+    const { world, checker, coverage, talkative } = this.#options;
+    const follow: FollowOptions = {
+      ...{ world, checker, job },
+      call: (what, run) => this.#call(client, person, what, run),
+    };
+    const start = async (what: Sometimes, run: typeof followLog): Promise<void> => {
+      this.following++;
+      await run(follow);
+      this.following--;
+      coverage.saw(what);
+    };
+    if (talkative && world.chance(0.3)) void start('log followed to its end', followLog);
+    if (world.chance(0.1)) void start('events followed to the end', followEvents);
+  }
+
+  /** Of one's own mostly; of others it must be as if there were none. */
+  async #read(client: Process, person: Person): Promise<void> {
+    const { world, checker, coverage } = this.#options;
+    const tenants = [...this.known].filter(([, ids]) => ids.length > 0);
+    if (tenants.length === 0) return;
+    const [tenant, ids] = world.pick(tenants);
+    const id = world.pick(ids);
+    const own = tenant === person.tenant;
+    await this.#attempt(client, person, `reads ${id}`, (coordinator, who) =>
+      readSomething({ world, checker, coverage, coordinator, who, id, own }),
+    );
   }
 
   /** Once, without repeating it: whether it worked is only noted. */
   async #attempt(
     client: Process,
+    person: Person,
     what: string,
     run: (coordinator: Coordinator, who: Principal) => Promise<void>,
   ): Promise<void> {
     const { world } = this.#options;
     try {
-      await this.#call(client, what, run);
+      await this.#call(client, person, what, run);
       world.note(client.name, what);
     } catch (error) {
       world.note(client.name, `${what} failed: ${(error as Error).message}`);
@@ -156,6 +211,7 @@ export class Workload {
 
   #call<Reply>(
     client: Process,
+    person: Person,
     what: string,
     run: (coordinator: Coordinator, who: Principal) => Promise<Reply>,
   ): Promise<Reply> {
@@ -166,63 +222,45 @@ export class Workload {
       () => target().process,
       async () => {
         const coordinator = target().coordinator as Coordinator;
-        const who = await coordinator.authenticate(ADMIN_SECRET);
+        const who = await coordinator.authenticate(person.secret);
         if (!who) throw new Error('401');
         return run(coordinator, who);
       },
     );
   }
 
-  #draw(): JobSpec {
-    const spec = jobSpec.parse(drawSpec(this.#options.world));
-    const tasks =
-      spec.shape.kind === 'gang'
-        ? spec.shape.size
-        : spec.shape.kind === 'array'
-          ? spec.shape.indices.length
-          : 1;
-    const longestRunMs = Math.ceil(runMs(spec) * 1.5) + MOST_START_MS;
-    this.work.push({ spec, tasks, longestRunMs });
-    return spec;
+  #draw(person: Person, key: string): Submission {
+    const { world, pools, particular } = this.#options;
+    const { tenant } = person;
+    const specs: JobSpec[] = [];
+    const count = world.chance(0.15) ? 3 : 1;
+    for (let at = 0; at < count; at++) {
+      const name = `${canaryOf(tenant)} ${key} ${at}`;
+      const spec = drawSpec({ world, pools, tenant, particular, name });
+      const other = at > 0 && world.chance(0.6) ? specs[world.between(0, at - 1)] : undefined;
+      if (other) {
+        spec.after = [{ job: other.name as After['job'], when: world.pick(AFTER_WHEN) }];
+      }
+      specs.push(spec);
+      this.work.push({ person, spec, tasks: taskCount(spec), longestRunMs: longestRunMs(spec) });
+    }
+    return { person, key, specs, after: world.chance(0.25) ? null : [] };
+  }
+
+  #drawAfter({ person }: Submission): After[] {
+    const { world } = this.#options;
+    const known = this.known.get(person.tenant) ?? [];
+    const count = known.length === 0 ? 0 : world.between(1, 2);
+    const jobs = new Set(Array.from({ length: count }, () => world.pick(known)));
+    return [...jobs].map((job) => ({ job: job as After['job'], when: world.pick(AFTER_WHEN) }));
   }
 }
 
-function drawSpec(world: World): SubmittedSpec {
-  const shape = world.between(0, 9);
-  const [least, most] = world.pick(RUNS_MS);
-  return {
-    command: ['work', String(world.between(least, most)), String(world.chance(0.2) ? 1 : 0)],
-    shape:
-      shape < 5
-        ? { kind: 'single' }
-        : shape < 7
-          ? { kind: 'array', indices: ARRAY_INDICES }
-          : { kind: 'gang', size: world.between(2, 3) },
-    resources: {
-      cpuMillis: world.between(1, 4) * 500,
-      device: world.chance(0.6) ? { count: world.between(1, 2) } : null,
-      ports: world.chance(0.3) ? 1 : 0,
-    },
-    priority: world.pick(['production', 'interactive', 'batch']),
-    retries: world.between(0, 3),
-    timeLimitMs: world.chance(0.2) ? world.between(2000, 15_000) : 0,
-    startWithinMs: world.chance(0.15) ? world.between(1000, 30_000) : 0,
-    graceMs: world.pick([0, 1000, 5000]),
-    attemptLeaseMs: world.chance(0.1) ? world.between(60_000, 70_000) : 0,
-  };
+function taskCount({ shape }: JobSpec): number {
+  if (shape.kind === 'gang') return shape.size;
+  return shape.kind === 'array' ? shape.indices.length : 1;
 }
 
-/** About how long a task runs, as its command says. */
-export function runMs({ command }: { command: string[] }): number {
-  return Number(command[1]);
-}
-
-/** Drawn per attempt: how long it runs, and whether this try goes wrong. */
-export function behaviour(world: World, command: string[]): Behaviour {
-  const fails = command[2] === '1' && world.chance(0.7);
-  return {
-    durationMs: Math.ceil(runMs({ command }) * (0.5 + world.random.next())),
-    exitCode: fails ? world.between(1, 3) : 0,
-    ignoresTerm: world.chance(0.2),
-  };
+function longestRunMs(spec: JobSpec): number {
+  return Math.ceil(runMs(spec) * 1.5) + MOST_START_MS;
 }

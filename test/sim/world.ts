@@ -5,6 +5,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import type { Clock, Timer } from '../../src/lib/clock.ts';
 import { seededRandom, type Random } from '../../src/lib/random.ts';
+import { Violation } from './checkers/violation.ts';
 
 interface Scheduled {
   atMs: number;
@@ -30,6 +31,12 @@ export interface Process {
 
 /** Where virtual time begins: an ordinary day, so that epochs look as they do in life. */
 const BEGIN_MS = 1_800_000_000_000;
+/** Or shortly before this: a day and a month are over while work runs. */
+const NEW_MONTH_MS = Date.UTC(2027, 1, 1);
+const NEW_MONTH_WITHIN_MS = 80_000;
+
+/** So many events at one moment: somebody keeps the processor busy and waits for nothing. */
+const MOST_AT_ONCE = 20_000;
 
 /** The trace is hashed in pieces of about this size. */
 const HASH_PIECE = 1 << 16;
@@ -41,12 +48,17 @@ export class World {
   readonly lines: string[] = [];
   readonly #trace: Hash = createHash('sha256');
   readonly #keep: number;
+  readonly #beginMs: number;
   #unhashed = '';
   #heap: Scheduled[] = [];
   #order = 0;
+  #atOnce = 0;
 
   constructor(seed: number, keepLines = 0) {
     this.random = seededRandom(seed);
+    this.#beginMs = this.chance(0.3)
+      ? NEW_MONTH_MS - this.between(5000, NEW_MONTH_WITHIN_MS)
+      : BEGIN_MS;
     this.#keep = keepLines;
   }
 
@@ -122,9 +134,14 @@ export class World {
     else run();
   }
 
+  /** What the clock of a computer says. */
+  timeOn(host: Host): number {
+    return this.#beginMs + this.nowMs + host.wallOffsetMs;
+  }
+
   clockOf(process: Process): Clock {
     return {
-      now: () => BEGIN_MS + this.nowMs + process.host.wallOffsetMs,
+      now: () => this.timeOn(process.host),
       bootMs: () => this.nowMs,
       setTimer: (delayMs, run) => this.after(delayMs, () => this.inside(process, run)),
       soon: (run) => void this.after(0, () => this.inside(process, run)),
@@ -164,6 +181,8 @@ export class World {
       if (!event || event.atMs > untilMs) return null;
       this.#pop();
       if (!event.run) continue;
+      this.#atOnce = event.atMs === this.nowMs ? this.#atOnce + 1 : 0;
+      if (this.#atOnce > MOST_AT_ONCE) throw new Violation('L1', 'time stands still');
       this.nowMs = event.atMs;
       this.events++;
       return event;

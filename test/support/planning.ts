@@ -1,8 +1,20 @@
 /** What planner tests are fed: workers, requests and tasks by name. */
 import type { PlacementRequest, PlannerWorker } from '../../src/core/placement/request.ts';
-import type { PendingTask, PlannerClaim, PlannerDeltas } from '../../src/core/schedule/view.ts';
+import {
+  DEFAULT_POLICY,
+  plan,
+  type Plan,
+  type SchedulePolicy,
+} from '../../src/core/schedule/plan.ts';
+import {
+  PlannerView,
+  type PendingTask,
+  type PlannerAccount,
+  type PlannerClaim,
+  type PlannerDeltas,
+} from '../../src/core/schedule/view.ts';
 import type { Claim } from '../../src/model/claim.ts';
-import { taskId, type JobId, type WorkerId } from '../../src/model/ids.ts';
+import { taskId, type AttemptUid, type JobId, type WorkerId } from '../../src/model/ids.ts';
 import { OPEN_TERMS, PLAIN_PLACEMENT } from '../../src/model/placement.ts';
 
 export const NOTHING: PlannerDeltas = {
@@ -74,6 +86,96 @@ export function waiting(
     round: 0,
     attempts: 0,
     notBeforeMs: 0,
+    sinceMs: 0,
     ...more,
   };
+}
+
+export function account(tenant: string, more: Partial<PlannerAccount> = {}): PlannerAccount {
+  return {
+    tenant,
+    user: '',
+    weight: 1,
+    deviceMillis: null,
+    deviceMsLeft: null,
+    microsLeft: null,
+    mode: 'hard',
+    usage: { cpuMillis: 0, memoryMiB: 0, deviceMillis: 0, asOfMs: 0 },
+    ...more,
+  };
+}
+
+export function viewOf(deltas: Partial<PlannerDeltas>): PlannerView {
+  const view = new PlannerView();
+  view.update({ ...NOTHING, ...deltas });
+  return view;
+}
+
+let uids = 0;
+
+export function planOf(
+  view: PlannerView,
+  nowMs = 1000,
+  policy: Partial<SchedulePolicy> = {},
+): Plan {
+  return plan(view, nowMs, () => `ab${uids++}`, { ...DEFAULT_POLICY, ...policy });
+}
+
+/** `task>worker` of every placement, a gang's in one text. */
+export function placed({ placements }: Pick<Plan, 'placements'>): string[] {
+  return placements.map(({ tasks }) =>
+    tasks.map(({ task, claim }) => `${task}>${claim.worker}`).join(' '),
+  );
+}
+
+/** Why each class waits, as this plan says. */
+export function told({ waiting }: Plan): Record<string, string> {
+  return Object.fromEntries(waiting.map(({ classKey, why }) => [classKey, why.sentence]));
+}
+
+/** A worker with so many whole devices, a core and a gigabyte for each. */
+export function gpus(id: string, count: number, more: Partial<PlannerWorker> = {}): PlannerWorker {
+  const devices = Array.from({ length: count }, (_, index) => ({
+    index,
+    kind: 'gpu' as const,
+    model: 'A100',
+    memoryBytes: 2 ** 36,
+  }));
+  const resources = { cpuMillis: count * 1000, memoryBytes: count * 2 ** 30 };
+  return worker(id, { resources: { ...resources, devices, portRange: [100, 199] }, ...more });
+}
+
+/** So many devices, with a core for each. */
+export function wantingGpus(
+  count: number,
+  more: Partial<Omit<PlacementRequest, 'resources'>> = {},
+): PlacementRequest {
+  const { tenant = 't', user = 'u', band = 2, gangSize = 1, timeLimitMs = 0 } = more;
+  const key = more.key ?? `${tenant}|${user}|${band}|${gangSize}|${count}g|${timeLimitMs}`;
+  const request = wanting(count * 1000, { ...more, key });
+  const device = { kind: 'gpu' as const, count, share: 1000, models: [], memoryBytes: 0 };
+  return { ...request, resources: { ...request.resources, device } };
+}
+
+/** A claim of `count` devices, the first being `from`, of a task of that class. */
+export function heldGpus(
+  request: PlacementRequest,
+  job: string,
+  on: string,
+  from = 0,
+  more: Partial<PlannerClaim> & { index?: number; state?: Claim['state'] } = {},
+): PlannerClaim {
+  const { index = 0, state = 'HELD', ...rest } = more;
+  const count = request.resources.device?.count ?? 0;
+  const claim: Claim = {
+    owner: `${job}.${index}.1.cd` as AttemptUid,
+    worker: on as WorkerId,
+    cpuMillis: request.resources.cpuMillis,
+    memoryBytes: 0,
+    devices: Array.from({ length: count }, (_, at) => from + at),
+    share: 1000,
+    ports: [],
+    state,
+  };
+  return { claim, job: job as JobId, classKey: request.key, sinceMs: 0, ...rest };
 }

@@ -1,5 +1,6 @@
 /** The real controller in this thread, on a real SQLite file and a clock of the test's own. */
-import { freePool } from '../../src/core/placement/admission.ts';
+import { DEFAULT_POLICY } from '../../src/core/schedule/plan.ts';
+import { freePool, type PoolPolicy } from '../../src/core/placement/admission.ts';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -41,6 +42,7 @@ const noLogs: LogStore = {
 };
 
 export interface TestControllerOptions {
+  pools?: PoolPolicy[];
   logs?: LogStore;
   log?: Log;
   /** Stands between the controller and the disk. */
@@ -87,8 +89,9 @@ export class TestController {
       settings: {
         clusterName: 'test',
         timers: TIMERS,
-        loops: { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000 },
-        pools: [freePool('default')],
+        loops: { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000, chargesMs: 1000 },
+        pools: this.#options.pools ?? [freePool('default')],
+        schedule: DEFAULT_POLICY,
       },
       onFatal,
     });

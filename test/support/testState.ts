@@ -1,4 +1,5 @@
 /** A live state for tests, with short ways to put it into any situation. */
+import { OPEN_TERMS } from '../../src/model/placement.ts';
 import { claimOf } from '../../src/core/placement/capacity.ts';
 import type { Ending } from '../../src/core/retry.ts';
 import type { EndCause } from '../../src/model/attempt.ts';
@@ -29,6 +30,9 @@ const EMPTY: Snapshot = {
   claims: [],
   workers: [],
   tokens: [],
+  budgets: [],
+  accounts: [],
+  usageDays: [],
   idempotency: [],
 };
 
@@ -120,6 +124,7 @@ export function submission(
     tenant: 'default',
     owner: 'ann',
     submittingPrincipal: 'ann',
+    links: [],
     specs: fields.map((one) => jobSpec.parse({ command: ['true'], ...one })),
     idempotencyKey: null,
     bodyHash: null,
@@ -148,6 +153,7 @@ export function joining(
         portRange: [2000, 2009],
       },
       attributes: {},
+      terms: OPEN_TERMS,
       agentVersion: '0.1.0',
       tokenHash: `hash-${machine}`,
       joinToken: 't1',
@@ -207,8 +213,21 @@ export function liveParts(state: State) {
     tokensByHash: byKey(state.tokensByHash).map(([hash, { id }]) => [hash, id]),
     pools: [...state.pools].toSorted(),
     idempotency: byKey(state.idempotency),
+    nominations: byKey(state.nominations).map(([id, { claim }]) => [id, claim.owner]),
+    dependents: byKey(state.dependents).map(([id, who]) => [id, [...who].map(({ job }) => job.id)]),
+    accounts: accountParts(state),
+    usageDays: [...state.usageDays.all()],
+    costLimited: [...state.costLimited].map(({ job }) => job.id).toSorted(),
     timed: [...state.timed].map(({ job }) => job.id).toSorted(),
   };
+}
+
+/** An account of which nothing is known yet may be there or not. */
+function accountParts(state: State) {
+  return [...state.accounts.all()]
+    .filter(({ account, budget, held }) => account.version > 0 || budget || held.deviceMs > 0)
+    .map((live) => ({ key: `${live.account.tenant}/${live.account.user}`, live }))
+    .toSorted((a, b) => (a.key < b.key ? -1 : 1));
 }
 
 function workerPart({ worker, capacity, attempts }: { worker: object } & LiveWorkerParts) {

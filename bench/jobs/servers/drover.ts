@@ -1,5 +1,5 @@
 /** Drover as a user starts it, `./drover up`, and the few REST calls the scenarios make. */
-import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { ClusterView, TokenView, WorkerView } from '../../../src/protocol/fleet.ts';
@@ -17,6 +17,9 @@ export const DROVER_SYSTEM: System = {
   system: 'drover',
   durability: 'SQLite WAL, synchronous FULL, group commit',
 };
+
+/** Where a data folder has its database. */
+export const STORE_FILE = 'drover.db';
 
 const ROOT = new URL('../../../', import.meta.url).pathname;
 const READY_LIMIT_MS = 120_000;
@@ -77,13 +80,9 @@ export class DroverServer {
   }
 
   #spawn(): Child {
-    return start(join(ROOT, 'drover'), [
-      'up',
-      '--data',
-      this.directory,
-      '--port',
-      String(this.port),
-    ]);
+    const args = ['up', '--data', this.directory, '--port', String(this.port)];
+    // Any free port: another Drover may run on this machine.
+    return start(join(ROOT, 'drover'), args, { env: { DROVER_GRPC_PORT: '0' } });
   }
 
   async #ready(): Promise<void> {
@@ -159,14 +158,9 @@ export class DroverServer {
     });
   }
 
-  /** Rows in the store (the largest database in the folder), all tables together. */
+  /** Rows in the store, all tables together. */
   rows(): number {
-    const [file] = readdirSync(this.directory, { recursive: true, encoding: 'utf8' })
-      .filter((name) => /\.(db|sqlite3?)$/.test(name))
-      .map((name) => join(this.directory, name))
-      .toSorted((a, b) => statSync(b).size - statSync(a).size);
-    if (file === undefined) throw new Error(`no SQLite file in ${this.directory}`);
-    const db = new DatabaseSync(file, { readOnly: true });
+    const db = new DatabaseSync(join(this.directory, STORE_FILE), { readOnly: true });
     const rows = countRows(db);
     db.close();
     return rows;

@@ -51,7 +51,8 @@ export const METRICS = {
   idleMemory: atMost(5, '5,000 idle agents: resident memory', 'MiB', 1024),
 
   logRate: rate(6, 'log bytes from 100 tasks, durable', 'MB/s', 50),
-  logFaults: atMost(6, 'bytes missing, doubled or wrong when read back', 'bytes', 0),
+  logFollowedRate: rate(6, 'the same, received by a follower of it all', 'MB/s', 50),
+  logFaults: atMost(6, 'bytes missing, doubled or wrong for the follower', 'bytes', 0),
   logIdleP99: atMost(6, 'line to follower, one task, p99', 'ms', 250),
   logBusyP99: atMost(6, 'line to follower while 100 tasks write, p99', 'ms', 250),
 

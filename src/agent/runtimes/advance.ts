@@ -54,6 +54,8 @@ export interface Attempt {
   graceMs: number;
   memoryBytes: number;
   cgroups: string[];
+  /** Set while a gang's member waits for the others: nothing was started yet. */
+  meeting: AbortController | undefined;
   /** Set when this process started the shim. */
   child: ChildProcess | undefined;
   processes: Processes | 'none' | undefined;
@@ -76,6 +78,7 @@ export function newAttempt(
     graceMs: order?.graceMs ?? 0,
     memoryBytes: order?.memoryBytes ?? 0,
     cgroups: [],
+    meeting: undefined,
     child: undefined,
     processes: undefined,
     stop: undefined,
@@ -119,7 +122,8 @@ export function advance(machine: Machine, attempt: Attempt): number | undefined 
 /** Until `pid` is written nothing runs: whoever writes it first decides. */
 function advanceStarting(attempt: Attempt, machine: Machine): number | undefined {
   const { child, directory } = attempt;
-  if (child && !hasEnded(child) && !attempt.stop) return undefined;
+  const underWay = attempt.meeting !== undefined || (child && !hasEnded(child));
+  if (underWay && !attempt.stop) return undefined;
   if (!forbidStart(directory) && !gaveUpStarting(attempt, machine)) return LEAVING_LOOK_MS;
   attempt.processes = 'none';
   return end(machine, attempt, endOfUnstarted(attempt));
@@ -136,9 +140,8 @@ function gaveUpStarting(attempt: Attempt, machine: Machine): boolean {
 
 function endOfUnstarted(attempt: Attempt): End {
   const how = { exitCode: null, signal: null };
-  if (attempt.stop) {
-    return { ...how, cause: attempt.stop.cause, message: 'stopped before it was started' };
-  }
+  // Without a message: the controller knows why it asked for the stop.
+  if (attempt.stop) return { ...how, cause: attempt.stop.cause };
   const message = 'the machine or the agent failed before it could start it';
   return { ...how, cause: 'never-started', message, hostFault: true };
 }
@@ -199,6 +202,7 @@ function decide(machine: Machine, attempt: Attempt, exit: Exit | undefined, whyL
     expired: existsSync(join(attempt.directory, 'expired')),
     failed: readIfThere(join(attempt.directory, 'failed'))?.trim(),
     oomKills: machine.cgroups?.oomKills(attempt.cgroups) ?? 0,
+    peakBytes: machine.cgroups?.peakBytes(attempt.cgroups),
     memoryBytes: attempt.memoryBytes,
     whyLost,
   });

@@ -7,7 +7,7 @@ import {
   rmdirSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import {
   cgroupFolder,
   readCgroupMounts,
@@ -35,9 +35,21 @@ export interface CgroupHost {
   members(directories: string[]): number[];
   /** How many of its processes the kernel killed for want of memory. */
   oomKills(directories: string[]): number;
+  /** The most memory it had at once; undefined where the kernel does not tell. */
+  peakBytes(directories: string[]): number | undefined;
   /** False while processes are still leaving it. */
   remove(directories: string[]): boolean;
+  /** Puts the agent where busy tasks cannot keep it from the CPU; throws where that is refused. */
+  favourAgent(pid: number): void;
 }
+
+/** Where the agent is, beside its attempts' groups. */
+const AGENT_GROUP = 'drover-agent';
+/**
+ * As much as claims of a hundred cores: it needs little, but at once, also on a machine that was
+ * said to have more cores than it has. 10,000 is version 2's highest.
+ */
+const AGENT_SHARES = { cgroup1: 102_400, cgroup2: 10_000 };
 
 const VERSION_1_CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
 const VERSION_2_CONTROLLERS = ['memory', 'pids'] as const;
@@ -53,7 +65,7 @@ export function detectCgroups(): CgroupHost | undefined {
     const mount = mounts.find((m) => m.version === 1 && m.controllers.includes(controller));
     const path = own.get(controller);
     if (!mount || path === undefined) return undefined;
-    parents.push(cgroupFolder(mount, path));
+    parents.push(withoutAgentGroup(cgroupFolder(mount, path)));
   }
   return parents.every(canCreate) ? cgroupHost('cgroup1', parents) : undefined;
 }
@@ -78,8 +90,23 @@ export function cgroupHost(kind: CgroupHost['kind'], parents: string[]): CgroupH
     limit: kind === 'cgroup2' ? limitVersion2 : limitVersion1,
     members: (directories) => [...new Set(directories.flatMap(membersBelow))],
     oomKills: (directories) => Math.max(0, ...directories.map(oomKillsOf)),
+    peakBytes: (directories) => peakOf(directories[0]),
     remove: removeAll,
+    favourAgent: (pid) => favour(kind, parents.at(-1)!, pid),
   };
+}
+
+function favour(kind: CgroupHost['kind'], parent: string, pid: number): void {
+  const file = kind === 'cgroup1' ? 'cpu.shares' : 'cpu.weight';
+  const group = join(parent, AGENT_GROUP);
+  mkdirSync(group, { recursive: true });
+  if (existsSync(join(group, file))) write(group, file, AGENT_SHARES[kind]);
+  write(group, 'cgroup.procs', pid);
+}
+
+/** A process that was favoured before makes its attempts' groups where it did then. */
+function withoutAgentGroup(folder: string): string {
+  return basename(folder) === AGENT_GROUP ? dirname(folder) : folder;
 }
 
 /**
@@ -147,6 +174,16 @@ function oomKillsOf(directory: string): number {
   return 0;
 }
 
+/** Version 2 has it from Linux 5.19 on. */
+function peakOf(memory: string | undefined): number | undefined {
+  if (memory === undefined) return undefined;
+  for (const file of ['memory.peak', 'memory.max_usage_in_bytes']) {
+    const bytes = Number(readLines(join(memory, file))[0]);
+    if (bytes > 0) return bytes;
+  }
+  return undefined;
+}
+
 function removeAll(directories: string[]): boolean {
   let gone = true;
   for (const directory of directories) {
@@ -182,7 +219,7 @@ function parentOfVersion2(mounts: CgroupMount[], own: Map<string, string>): stri
   const mount = mounts.find((m) => m.version === 2);
   const path = own.get('');
   if (!mount || path === undefined) return undefined;
-  const group = cgroupFolder(mount, path);
+  const group = withoutAgentGroup(cgroupFolder(mount, path));
   if (canCreate(group) && handDown(group)) return group;
   const parent = join(group, '..');
   if (group === mount.at || !canCreate(parent) || !handsDown(parent)) return undefined;
@@ -214,7 +251,7 @@ function handDown(group: string): boolean {
   const inside = readLines(join(group, 'cgroup.procs'));
   if (inside.length !== 1 || inside[0] !== String(process.pid)) return false;
   try {
-    const leaf = join(group, 'drover-agent');
+    const leaf = join(group, AGENT_GROUP);
     mkdirSync(leaf, { recursive: true });
     writeFileSync(join(leaf, 'cgroup.procs'), String(process.pid));
   } catch {

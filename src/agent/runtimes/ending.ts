@@ -10,8 +10,11 @@ export interface EndEvidence {
   expired: boolean;
   /** Why it never became the command, in the shim's words. */
   failed: string | undefined;
+  /** Also of children: the command may have outlived them. */
   oomKills: number;
+  /** Its limit; 0 means none. */
   memoryBytes: number;
+  peakBytes: number | undefined;
   /** Why there is no exit file, for a person. */
   whyLost: string;
 }
@@ -30,11 +33,38 @@ export function decideEnd(evidence: EndEvidence): End {
   }
   if (!exit) return { ...how, cause: 'lost', message: evidence.whyLost };
   if (evidence.oomKills > 0 && exit.code !== 0) {
-    const mib = Math.ceil(evidence.memoryBytes / 2 ** 20);
-    const message = mib > 0 ? `it needed more than its ${mib} MiB` : 'the machine had no more';
-    return { ...how, cause: 'oom', message };
+    return { ...how, cause: 'oom', message: describeOom(evidence) };
+  }
+  if (how.signal === 'SIGKILL') {
+    const message = `Drover did not send it${describePeak(evidence.peakBytes)}`;
+    return { ...how, cause: 'signalled', message };
   }
   return { ...how, cause: how.signal === null ? 'exited' : 'signalled' };
+}
+
+const MIB = 2 ** 20;
+/** The kernel gives up a little below the limit: the last charge is what did not fit. */
+const CLOSE_TO_LIMIT = 0.95;
+const LARGEST_CHARGE_BYTES = 4 * MIB;
+
+/** Reads on from `out of memory: `. */
+function describeOom({ memoryBytes: limit, peakBytes: peak }: EndEvidence): string {
+  const used = describePeak(peak);
+  if (limit === 0) return `the machine had no more${used}`;
+  const atLimit = Math.min(limit * CLOSE_TO_LIMIT, limit - LARGEST_CHARGE_BYTES);
+  if (peak === undefined || peak >= atLimit) {
+    return `the limit of ${mebibytes(limit)} was reached${used}`;
+  }
+  // A limit around the agent (its container, its service), or all of the machine's.
+  return `the machine had no more${used} of its ${mebibytes(limit)}`;
+}
+
+function describePeak(bytes: number | undefined): string {
+  return bytes === undefined ? '' : `; it used up to ${mebibytes(bytes)}`;
+}
+
+function mebibytes(bytes: number): string {
+  return `${Math.ceil(bytes / MIB)} MiB`;
 }
 
 /**

@@ -28,9 +28,51 @@ describe('with cgroups', () => {
 
   test('more memory than asked for ends as oom', async () => {
     const end = await run(runtime, order(hungry(300), { memoryBytes: 150 * MIB }));
-    expect(end).toMatchObject({ cause: 'oom' });
-    expect(end.message).toBe('it needed more than its 150 MiB');
+    expect(end).toMatchObject({ cause: 'oom', signal: 'SIGKILL' });
+    expect(end.message).toMatch(/^the limit of 150 MiB was reached; it used up to 1(4\d|50) MiB$/);
     expect(await run(runtime, order(hungry(300)))).toMatchObject({ cause: 'exited', exitCode: 0 });
+  });
+
+  test('also when a child was killed and its parent says 1, or 137 as a shell does', async () => {
+    const eat = hungry(300)
+      .map((word) => `'${word}'`)
+      .join(' ');
+    for (const code of [1, 137]) {
+      const task = shell(`${eat} || exit ${code}`, { memoryBytes: 150 * MIB });
+      const end = await run(runtime, task);
+      expect(end).toMatchObject({ cause: 'oom', exitCode: code, signal: null });
+      expect(end.message).toContain('the limit of 150 MiB was reached');
+    }
+    const survived = shell(`${eat} || exit 0`, { memoryBytes: 150 * MIB });
+    expect(await run(runtime, survived)).toMatchObject({ cause: 'exited', exitCode: 0 });
+  });
+
+  test('137 and SIGKILL alone are no want of memory', async () => {
+    const limit = { memoryBytes: 150 * MIB };
+    const said = await run(runtime, shell('exit 137', limit));
+    expect(said).toMatchObject({ cause: 'exited', exitCode: 137 });
+    const killed = await run(runtime, shell('kill -9 $$', limit));
+    expect(killed).toMatchObject({ cause: 'signalled', signal: 'SIGKILL' });
+    expect(killed.message).toMatch(/^Drover did not send it; it used up to \d+ MiB$/);
+  });
+
+  test('a new agent still knows that memory was short', async () => {
+    const own = new Bench();
+    const first = own.open();
+    const task = shell(
+      `sleep 0.5; ${hungry(300)
+        .map((word) => `'${word}'`)
+        .join(' ')}`,
+      {
+        memoryBytes: 150 * MIB,
+      },
+    );
+    first.start(task);
+    await inState(first, task.uid, 'RUNNING');
+    await first.close();
+    await eventually(() => existsSync(join(own.directory(task.uid), 'exit')), 'the exit file');
+    expect(await ended(own.open(), task.uid)).toMatchObject({ cause: 'oom' });
+    await own.clean();
   });
 
   test('too many processes are refused to the task, not to the machine', async () => {
@@ -66,6 +108,22 @@ describe('with cgroups', () => {
   });
 });
 
+test('an agent goes before its tasks, whose groups stay where they were', () => {
+  const script = `import { detectCgroups } from '${join(import.meta.dirname, 'cgroups.ts')}';
+    import { readFileSync } from 'node:fs';
+    detectCgroups().favourAgent(process.pid);
+    const mine = readFileSync('/proc/self/cgroup', 'utf8');
+    const host = detectCgroups();
+    const groups = host.create('favoured-' + process.pid);
+    host.remove(groups);
+    console.log(JSON.stringify({ mine, groups }));`;
+  const child = spawnSync(process.execPath, ['--input-type=module', '-e', script]);
+  expect(String(child.stderr)).toBe('');
+  const told = JSON.parse(String(child.stdout)) as { mine: string; groups: string[] };
+  expect(told.mine).toMatch(/drover-agent$/m);
+  for (const group of told.groups) expect(group).not.toContain('drover-agent');
+});
+
 describe('with rlimits only', () => {
   const other = new Bench();
   const runtime = other.open({ cgroups: 'off' });
@@ -98,6 +156,14 @@ test('version 2 is told memory, swap, processes and weight', () => {
   expect(read('pids.max')).toBe('99');
   writeFileSync(join(group, 'memory.events'), 'oom 3\noom_kill 2\n');
   expect(host.oomKills([group])).toBe(2);
+  expect(host.peakBytes([group])).toBeUndefined();
+  writeFileSync(join(group, 'memory.peak'), '67108864\n');
+  expect(host.peakBytes([group])).toBe(64 * MIB);
+  mkdirSync(join(parent, 'drover-agent'));
+  writeFileSync(join(parent, 'drover-agent', 'cpu.weight'), '100');
+  host.favourAgent(4711);
+  expect(readFileSync(join(parent, 'drover-agent', 'cpu.weight'), 'utf8')).toBe('10000');
+  expect(readFileSync(join(parent, 'drover-agent', 'cgroup.procs'), 'utf8')).toBe('4711');
   writeFileSync(join(group, 'cgroup.procs'), '11\n12\n');
   mkdirSync(join(group, 'inner'));
   writeFileSync(join(group, 'inner', 'cgroup.procs'), '13\n');

@@ -1,12 +1,13 @@
 /** The process runtime: attempts as plain processes of this machine, which outlive the agent. */
-import { mkdirSync, renameSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import type { Log } from '../../lib/log.ts';
 import { systemRandom } from '../../lib/random.ts';
 import type { AttemptOrder, StopOrder } from '../../protocol/agent.ts';
 import { bootId as readBootId } from '../devices/machine.ts';
-import { advance, end, newAttempt, writeStop, type Attempt, type Machine } from './advance.ts';
-import { detectCgroups, joinCgroups, type LimitKind } from './cgroups.ts';
+import { advance, newAttempt, writeStop, type Attempt, type Machine } from './advance.ts';
+import { detectCgroups, joinCgroups, type CgroupHost, type LimitKind } from './cgroups.ts';
 import { claimFolder, findTool } from './claim.ts';
 import type { LocalAttempt } from './contract.ts';
 import * as files from './folder.ts';
@@ -14,7 +15,8 @@ import type { ExecContext, ProcessRuntime, ProcessRuntimeOptions } from './proce
 import { RecentUids } from './recentUids.ts';
 import { createShims, SHIM_SCRIPT, type Shims } from './shim.ts';
 import { NamedTimers } from './namedTimers.ts';
-import { findFault, prepareLaunch, taskEnvironment, type Task } from './task.ts';
+import { endUnstarted, startAttempt, type Starter } from './start.ts';
+import { taskEnvironment, type Task } from './task.ts';
 import { openWake, type Wake } from './wake.ts';
 import { ensureWatchdog, WATCHDOG_SCRIPT } from './watchdog.ts';
 
@@ -34,14 +36,23 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
   return new Processes(options);
 }
 
+/** Without it work goes on, only later. */
+function favourAgent(cgroups: CgroupHost | undefined, log: Log): void {
+  try {
+    cgroups?.favourAgent(process.pid);
+  } catch (error) {
+    log.warn({ error }, 'busy tasks may delay this agent: its cgroup could not be set');
+  }
+}
+
 class Processes implements ProcessRuntime {
   readonly limits: LimitKind;
   readonly #options: ProcessRuntimeOptions;
   readonly #machine: Machine;
   readonly #attempts = new Map<string, Attempt>();
   readonly #forgotten = new RecentUids();
-  readonly #tools: { setsid: string; mv: string };
   readonly #shims: Shims;
+  readonly #starter: Starter;
   readonly #wake: Wake;
   /** By uid, and two of our own, which no uid can be. */
   readonly #timers: NamedTimers;
@@ -57,16 +68,24 @@ class Processes implements ProcessRuntime {
     claimFolder(folder);
     files.replaceFile(folder.shim, SHIM_SCRIPT);
     files.replaceFile(folder.watchdog, WATCHDOG_SCRIPT);
-    this.#tools = { setsid: findTool('setsid'), mv: findTool('mv') };
+    const [setsid, mv] = [findTool('setsid'), findTool('mv')];
     const cgroups = options.cgroups === 'off' ? undefined : detectCgroups();
+    if (options.favourAgent) favourAgent(cgroups, log);
     this.limits = cgroups?.kind ?? 'rlimit';
     this.#machine = { folder, bootId, clock, cgroups, log };
     this.#timers = new NamedTimers(clock);
     this.#watch();
     this.#wake = openWake(folder.wake, (uid) => this.#look(uid));
     const random = options.random ?? systemRandom;
-    const mv = this.#tools.mv;
     this.#shims = createShims({ folder, bootId, mv, cgroups, random, log });
+    this.#starter = {
+      machine: this.#machine,
+      shims: this.#shims,
+      setsid,
+      pidsLimit: options.pidsLimit ?? PIDS_LIMIT,
+      look: (uid) => this.#look(uid),
+      settled: () => this.#settled(),
+    };
     for (const uid of files.listAttempts(folder)) this.#adopt(uid);
     this.#shims.refill();
   }
@@ -79,16 +98,11 @@ class Processes implements ProcessRuntime {
     const { uid } = order;
     if (this.#attempts.has(uid) || this.#forgotten.has(uid)) return;
     const attempt = this.#add(uid, order);
-    const task = this.#task(attempt, order);
-    try {
-      const fault = findFault(order, task);
-      if (fault) this.#endUnstarted(attempt, fault.message, fault.exitCode, false);
-      else this.#launch(attempt, order, task, killAtBootMs);
-    } catch (error) {
-      const message = `the machine could not start it: ${(error as Error).message}`;
-      this.#endUnstarted(attempt, message, null, true);
-    }
-    this.#changed();
+    const { killMarginMs = KILL_MARGIN_MS } = this.#options;
+    const leaseMs = Math.max(0, attempt.attemptLeaseMs - killMarginMs);
+    attempt.writtenLeaseBootMs = killAtBootMs ?? this.#machine.clock.bootMs() + leaseMs;
+    startAttempt(this.#starter, attempt, order, this.#task(attempt, order));
+    this.#settled();
   }
 
   stop(order: StopOrder): void {
@@ -98,7 +112,8 @@ class Processes implements ProcessRuntime {
     if (!attempt) {
       attempt = this.#add(order.uid, undefined);
       attempt.graceMs = order.graceMs;
-      this.#endUnstarted(attempt, 'stopped before it was started', null, false);
+      const refusal = { message: 'stopped before it was started', exitCode: null };
+      endUnstarted(this.#machine, attempt, refusal, false);
       this.#changed();
       return;
     }
@@ -110,6 +125,8 @@ class Processes implements ProcessRuntime {
       ? { ...earlier, killAtBootMs }
       : { cause: order.cause, killAtBootMs, signalled: false };
     writeStop(this.#machine, attempt, attempt.stop);
+    attempt.meeting?.abort();
+    attempt.meeting = undefined;
     this.#look(order.uid);
   }
 
@@ -152,6 +169,10 @@ class Processes implements ProcessRuntime {
     return { stdout: join(directory, 'stdout'), stderr: join(directory, 'stderr') };
   }
 
+  hasFiles(uid: string): boolean {
+    return this.#attempts.get(uid)?.meeting === undefined;
+  }
+
   execContext(uid: string): ExecContext | undefined {
     const attempt = this.#attempts.get(uid);
     if (attempt?.observation.state !== 'RUNNING') return undefined;
@@ -165,6 +186,7 @@ class Processes implements ProcessRuntime {
   /** Attempts go on; the watchdog stays as long as one does. */
   async close(): Promise<void> {
     this.#closed = true;
+    for (const attempt of this.#attempts.values()) attempt.meeting?.abort();
     this.#listeners = [];
     this.#timers.cancelAll();
     this.#wake.close();
@@ -172,28 +194,9 @@ class Processes implements ProcessRuntime {
     rmSync(this.#machine.folder.agentPid, { force: true });
   }
 
-  #launch(attempt: Attempt, order: AttemptOrder, task: Task, killAtBootMs?: number): void {
-    const { pidsLimit = PIDS_LIMIT, killMarginMs = KILL_MARGIN_MS } = this.#options;
-    const shim = this.#shims.take();
-    try {
-      // Before the process exists, so that a crash right after the start is covered.
-      const leaseMs = Math.max(0, attempt.attemptLeaseMs - killMarginMs);
-      attempt.writtenLeaseBootMs = killAtBootMs ?? this.#machine.clock.bootMs() + leaseMs;
-      files.writeLease(this.#machine.folder, order.uid, attempt.writtenLeaseBootMs);
-      prepareLaunch(this.#machine.cgroups, shim, order, task, {
-        pids: pidsLimit,
-        setsid: this.#tools.setsid,
-      });
-      renameSync(shim.directory, attempt.directory);
-    } catch (error) {
-      this.#shims.discard(shim);
-      throw error;
-    }
-    attempt.cgroups = shim.cgroups;
-    attempt.child = shim.child;
-    shim.child.once('exit', () => this.#look(attempt.uid));
-    shim.go(order.uid);
+  #settled(): void {
     this.#timers.set(':refill', REFILL_DELAY_MS, () => this.#shims.refill());
+    this.#changed();
   }
 
   #task(attempt: Attempt, order: AttemptOrder): Task {
@@ -230,21 +233,6 @@ class Processes implements ProcessRuntime {
     if (attempt.attemptLeaseMs === 0) attempt.attemptLeaseMs = ATTEMPT_LEASE_MS;
     this.#attempts.set(uid, attempt);
     return attempt;
-  }
-
-  #endUnstarted(
-    attempt: Attempt,
-    message: string,
-    exitCode: number | null,
-    hostFault: boolean,
-  ): void {
-    try {
-      mkdirSync(attempt.directory, { recursive: true, mode: 0o700 });
-    } catch (error) {
-      this.#machine.log.error({ attempt: attempt.uid, error }, 'cannot keep a failed start');
-    }
-    const signal = null;
-    end(this.#machine, attempt, { cause: 'never-started', exitCode, signal, message, hostFault });
   }
 
   #removeFiles(attempt: Attempt): void {

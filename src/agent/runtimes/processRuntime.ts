@@ -14,6 +14,8 @@ export interface ProcessRuntimeOptions {
   cgroups?: 'auto' | 'off';
   /** Then tasks without a GPU see none, by an empty CUDA_VISIBLE_DEVICES. */
   machineHasGpus?: boolean;
+  /** This process is the agent's own: it goes before its tasks where CPU is short. */
+  favourAgent?: boolean;
   pidsLimit?: number;
   killMarginMs?: number;
   /**
@@ -34,6 +36,8 @@ export interface ExecContext {
 export interface ProcessRuntime extends Runtime {
   readonly limits: LimitKind;
   outputFiles(uid: string): { stdout: string; stderr: string };
+  /** False while a gang's member waits for the others: its folder must stay empty. */
+  hasFiles(uid: string): boolean;
   /** Undefined unless the attempt is running. */
   execContext(uid: string): ExecContext | undefined;
 }

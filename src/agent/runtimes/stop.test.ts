@@ -37,8 +37,9 @@ describe('stop', () => {
   });
 
   test('a child that saves its work keeps the grace when its parent dies at once', async () => {
-    const task =
-      shell(`sh -c 'trap "sleep 0.3; echo saved; exit" TERM; echo ready; sleep 100 & wait'
+    // No background child: a shell that forks one just then lets it miss the TERM.
+    const task = shell(`sh -c '
+        trap "sleep 0.3; echo saved; exit" TERM; echo ready; while :; do sleep 0.05; done'
       true`);
     runtime.start(task);
     await eventually(() => bench.read(task.uid, 'stdout') === 'ready\n', 'the trap');

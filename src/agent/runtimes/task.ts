@@ -31,9 +31,10 @@ export function taskEnvironment(
     if (value !== undefined) env[name] = value;
   }
   Object.assign(env, order.env);
-  const gpus = order.devices.filter((device) => device.kind === 'gpu');
+  const own = order.devices.filter((device) => device.kind === 'gpu').map(({ index }) => index);
+  const gpus = order.gang?.visibleGpus.length ? order.gang.visibleGpus : own;
   if (gpus.length > 0 || machineHasGpus) {
-    env['CUDA_VISIBLE_DEVICES'] = gpus.map((device) => device.index).join(',');
+    env['CUDA_VISIBLE_DEVICES'] = gpus.join(',');
     // Our indices are nvidia-smi's, by bus; CUDA on its own counts the fastest first.
     env['CUDA_DEVICE_ORDER'] = 'PCI_BUS_ID';
   }

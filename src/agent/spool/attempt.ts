@@ -1,14 +1,15 @@
 /** One attempt's output files as the spool sees them: how far they are sent, when to look again. */
-import { close, fstatSync, open, read, watch, type FSWatcher } from 'node:fs';
-import { readFile, rename, writeFile } from 'node:fs/promises';
-import { promisify } from 'node:util';
+import { closeSync, fstatSync, openSync, readFileSync, readSync, watch } from 'node:fs';
+import type { FSWatcher } from 'node:fs';
+import { rename, writeFile } from 'node:fs/promises';
 import type { SpoolAttempt } from '../spool.ts';
 
-const openFile = promisify(open);
-const closeFile = promisify(close);
 const NEWLINE = 0x0a;
 
-/** Reads one output file forwards. */
+/**
+ * Reads one output file forwards. Synchronously: what was just written lies in memory, and waiting
+ * for a thread of the pool takes ten times as long as reading it.
+ */
 export class SpoolStream {
   readonly name: 'stdout' | 'stderr';
   readonly path: string;
@@ -25,29 +26,27 @@ export class SpoolStream {
     this.path = path;
   }
 
-  /** Bytes read into `target`; 0 at the end, and while the file does not exist. */
-  async read(target: Buffer): Promise<number> {
+  /** Bytes that are there and were not yet read; 0 while the file does not exist. */
+  waitingBytes(): number {
     try {
-      this.#fd ??= await openFile(this.path, 'r');
+      this.#fd ??= openSync(this.path, 'r');
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0;
       throw error;
     }
-    const fd = this.#fd;
-    // Tens of times a second: asking for the size costs a tenth of a read by the thread pool.
-    if (fstatSync(fd).size <= this.readAt) return 0;
-    return new Promise((resolve, reject) => {
-      read(fd, target, 0, target.length, this.readAt, (error, count) => {
-        if (error) reject(error);
-        else resolve(count);
-      });
-    });
+    return Math.max(0, fstatSync(this.#fd).size - this.readAt);
   }
 
-  async close(): Promise<void> {
+  /** Bytes read into `target`; 0 at the end, and while the file does not exist. */
+  read(target: Buffer): number {
+    if (this.waitingBytes() === 0 || this.#fd === undefined) return 0;
+    return readSync(this.#fd, target, 0, target.length, this.readAt);
+  }
+
+  close(): void {
     const fd = this.#fd;
     this.#fd = undefined;
-    if (fd !== undefined) await closeFile(fd);
+    if (fd !== undefined) closeSync(fd);
   }
 }
 
@@ -83,10 +82,10 @@ export class SpooledAttempt {
   }
 
   /** Offsets that cannot be read only mean that output is sent once more. */
-  async recall(): Promise<void> {
+  recall(): void {
     const [stdout, stderr] = this.streams;
     try {
-      const text = await readFile(this.#offsetsPath, 'utf8');
+      const text = readFileSync(this.#offsetsPath, 'utf8');
       const [first, second] = text.split(' ').map(Number);
       if (Number.isSafeInteger(first)) stdout.acked = stdout.readAt = first ?? 0;
       if (Number.isSafeInteger(second)) stderr.acked = stderr.readAt = second ?? 0;
@@ -108,9 +107,9 @@ export class SpooledAttempt {
     return this.#watchers.length > 0;
   }
 
-  async watchFiles(grew: () => void): Promise<void> {
+  watchFiles(grew: () => void): void {
     this.phase = 'watched';
-    await this.closeFiles();
+    this.closeFiles();
     try {
       for (const { path } of this.streams) {
         const watcher = watch(path, { persistent: false }, grew);
@@ -127,8 +126,8 @@ export class SpooledAttempt {
     for (const watcher of this.#watchers.splice(0)) watcher.close();
   }
 
-  async closeFiles(): Promise<void> {
-    for (const stream of this.streams) await stream.close();
+  closeFiles(): void {
+    for (const stream of this.streams) stream.close();
   }
 }
 

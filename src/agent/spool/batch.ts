@@ -1,6 +1,14 @@
-/** The request being filled: pieces of output in one buffer that every request uses again. */
+/**
+ * The request being filled: frames laid out in one buffer, which every request uses again. Output
+ * is read into its place, so that it is copied once between file and socket.
+ */
 import type { LogChunk } from '../../protocol/agent.ts';
-import { encodeLogFrames, frameBytes, LOG_FRAME_LIMITS } from '../../protocol/logFrames.ts';
+import {
+  frameBytes,
+  LOG_FRAME_LIMITS,
+  writeFrameHead,
+  writeLogHead,
+} from '../../protocol/logFrames.ts';
 import type { SpooledAttempt, SpoolStream } from './attempt.ts';
 
 export interface Filled {
@@ -11,37 +19,37 @@ export interface Filled {
 export class SpoolBatch {
   filled: Filled[] = [];
   readonly #buffer: Buffer;
-  #bytes = 0;
-  #frameBytes = 0;
+  #end = 0;
 
   constructor(batchBytes: number) {
     this.#buffer = Buffer.allocUnsafe(batchBytes);
+    this.clear();
   }
 
   clear(): void {
     this.filled = [];
-    this.#bytes = 0;
-    this.#frameBytes = 0;
+    this.#end = writeLogHead(this.#buffer, 0);
   }
 
   /** Where to read the next piece to; empty when there is no room for one. */
   room(uid: string, mostBytes: number): Buffer {
     if (this.filled.length >= LOG_FRAME_LIMITS.frames) return this.#buffer.subarray(0, 0);
-    const left = this.#buffer.length - this.#frameBytes - frameBytes(uid, 0);
-    const length = Math.max(0, Math.min(mostBytes, left));
-    return this.#buffer.subarray(this.#bytes, this.#bytes + length);
+    const begin = this.#end + frameBytes(uid, 0);
+    const end = Math.min(begin + mostBytes, this.#buffer.length);
+    return this.#buffer.subarray(Math.min(begin, end), end);
   }
 
   /** `bytes` is the beginning of what `room` gave. */
   add(attempt: SpooledAttempt, stream: SpoolStream, bytes: Buffer, atMs: number): void {
     const chunk = { uid: attempt.uid, stream: stream.name, offset: stream.readAt, atMs, bytes };
     this.filled.push({ chunk, stream });
-    this.#bytes += bytes.length;
-    this.#frameBytes += frameBytes(attempt.uid, bytes.length);
+    this.#end = writeFrameHead(this.#buffer, this.#end, chunk) + bytes.length;
     stream.readAt += bytes.length;
   }
 
-  encode(): Uint8Array {
-    return encodeLogFrames(this.filled.map(({ chunk }) => chunk));
+  /** Valid until it is cleared. */
+  body(): Uint8Array {
+    writeLogHead(this.#buffer, this.filled.length);
+    return this.#buffer.subarray(0, this.#end);
   }
 }

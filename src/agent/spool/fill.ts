@@ -1,4 +1,7 @@
-/** Fills a request fairly: a piece of each attempt in turn, then of each that has more. */
+/**
+ * Fills a request fairly: first all of those that have a few lines, which somebody may be waiting
+ * for, then a piece of each that has more, in turn.
+ */
 import type { Log } from '../../lib/log.ts';
 import { sendableLength, type SpooledAttempt, type SpoolStream } from './attempt.ts';
 import type { SpoolBatch } from './batch.ts';
@@ -15,20 +18,31 @@ export interface FillOptions {
   wallMs: number;
   log: Log;
   grew(attempt: SpooledAttempt): void;
-  finish(attempt: SpooledAttempt): Promise<void>;
+  finish(attempt: SpooledAttempt): void;
 }
 
 /** True when it is full: there may be more. */
-export async function fillBatch(options: FillOptions): Promise<boolean> {
-  const { attempts, batch, nowMs } = options;
+export function fillBatch(options: FillOptions): boolean {
+  const { attempts, batch, limits, nowMs } = options;
   batch.clear();
-  let turn = [...attempts.values()].filter((attempt) => isDue(attempt, nowMs));
+  const short: SpooledAttempt[] = [];
+  const bulk: SpooledAttempt[] = [];
+  for (const attempt of attempts.values()) {
+    if (!isDue(attempt, nowMs)) continue;
+    if (hasMuch(attempt, limits.shortBytes)) bulk.push(attempt);
+    else short.push(attempt);
+  }
+  return fillInTurn(options, short) || fillInTurn(options, bulk);
+}
+
+function fillInTurn(options: FillOptions, attempts: SpooledAttempt[]): boolean {
+  let turn = attempts;
   while (turn.length > 0) {
     const again: SpooledAttempt[] = [];
     for (const attempt of turn) {
-      const got = await takeFrom(options, attempt);
+      const got = takeFrom(options, attempt);
       if (got === 'no room') {
-        startWith(attempts, attempt);
+        startWith(options.attempts, attempt);
         return true;
       }
       if (got === 'more') again.push(attempt);
@@ -43,6 +57,15 @@ function isDue(attempt: SpooledAttempt, nowMs: number): boolean {
   return attempt.phase === 'growing' || attempt.dueAtMs <= nowMs;
 }
 
+/** What cannot be looked at counts as short: its turn finds out why. */
+function hasMuch(attempt: SpooledAttempt, shortBytes: number): boolean {
+  try {
+    return attempt.streams.some((stream) => stream.waitingBytes() > shortBytes);
+  } catch {
+    return false;
+  }
+}
+
 /** The next request begins with the attempt for which this one had no room. */
 function startWith(attempts: Map<string, SpooledAttempt>, next: SpooledAttempt): void {
   for (const [uid, attempt] of attempts) {
@@ -54,7 +77,7 @@ function startWith(attempts: Map<string, SpooledAttempt>, next: SpooledAttempt):
 
 type Got = 'all' | 'more' | 'no room';
 
-async function takeFrom(options: FillOptions, attempt: SpooledAttempt): Promise<Got> {
+function takeFrom(options: FillOptions, attempt: SpooledAttempt): Got {
   const { nowMs } = options;
   // Before its files are read: what ends while we read may still have grown.
   const isEnded = attempt.ended;
@@ -62,32 +85,32 @@ async function takeFrom(options: FillOptions, attempt: SpooledAttempt): Promise<
   let isEmpty = true;
   let found = false;
   for (const stream of attempt.streams) {
-    const taken = await takeStream(options, attempt, stream, isEnded);
+    const taken = takeStream(options, attempt, stream, isEnded);
     if (taken === 'no room') return 'no room';
     if (taken === 'more') got = 'more';
     if (taken !== 'nothing') isEmpty = false;
     if (taken === 'more' || taken === 'some') found = true;
   }
   const isSent = attempt.streams.every((stream) => stream.readAt === stream.acked);
-  if (isEnded && isEmpty && isSent) await options.finish(attempt);
-  else await decideWhenNext(options, attempt, found);
+  if (isEnded && isEmpty && isSent) options.finish(attempt);
+  else decideWhenNext(options, attempt, found);
   return attempt.allowedAtMs > nowMs + RATE_BURST_MS ? 'all' : got;
 }
 
 /** nothing: at its end. unknown: could not be looked at. some: to its end. more: there is more. */
-async function takeStream(
+function takeStream(
   options: FillOptions,
   attempt: SpooledAttempt,
   stream: SpoolStream,
   isEnded: boolean,
-): Promise<'nothing' | 'unknown' | 'some' | 'more' | 'no room'> {
+): 'nothing' | 'unknown' | 'some' | 'more' | 'no room' {
   const { batch, limits, nowMs, wallMs, log } = options;
   if (stream.pausedUntilMs > nowMs) return 'unknown';
   const target = batch.room(attempt.uid, limits.chunkBytes);
   if (target.length === 0) return 'no room';
   let count: number;
   try {
-    count = await stream.read(target);
+    count = stream.read(target);
   } catch (error) {
     // One unreadable file must not hold up the others; it is tried again.
     log.warn({ uid: attempt.uid, path: stream.path, err: error }, 'cannot read log output');
@@ -104,20 +127,16 @@ async function takeStream(
   return isAll ? 'some' : 'more';
 }
 
-async function decideWhenNext(
-  options: FillOptions,
-  attempt: SpooledAttempt,
-  found: boolean,
-): Promise<void> {
+function decideWhenNext(options: FillOptions, attempt: SpooledAttempt, found: boolean): void {
   const { limits, nowMs } = options;
   if (found) {
     attempt.grewAtMs = nowMs;
     options.grew(attempt);
   } else if (attempt.phase === 'watched') {
-    await attempt.closeFiles();
+    attempt.closeFiles();
     attempt.dueAtMs = nowMs + (attempt.isWatched ? limits.recheckMs : limits.unwatchedMs);
   } else if (nowMs - attempt.grewAtMs >= limits.quietMs) {
-    await attempt.watchFiles(() => options.grew(attempt));
+    attempt.watchFiles(() => options.grew(attempt));
     // Once more at once: it may have grown after it was read and before it was watched.
     attempt.dueAtMs = nowMs;
   }

@@ -1,10 +1,12 @@
 /** Named limits of the spool, each with its unit and reason. All can be set. */
 
 export interface SpoolLimits {
-  /** Bytes of output in one request. */
+  /** Bytes of one request: a new line waits for one, and an fsync serves one. */
   batchBytes: number;
   /** Bytes of one stream at a time: a hundred chatty attempts all get into every request. */
   chunkBytes: number;
+  /** Attempts that have no more than this to send go before all others: a line, a few lines. */
+  shortBytes: number;
   /** Bytes per second taken from one attempt; what is beyond waits in its file. */
   attemptBytesPerSecond: number;
   /** How often files that grow are looked at. */
@@ -25,8 +27,9 @@ export interface SpoolLimits {
 }
 
 export const SPOOL_LIMITS: Readonly<SpoolLimits> = {
-  batchBytes: 4 * 1024 * 1024,
+  batchBytes: 2 * 1024 * 1024,
   chunkBytes: 32 * 1024,
+  shortBytes: 4 * 1024,
   attemptBytesPerSecond: 32 * 1024 * 1024,
   flushMs: 25,
   quietMs: 2000,

@@ -12,9 +12,9 @@ export interface ThreadData<Options> {
   options: Options;
 }
 
-/** A thread that ends by itself takes the process with it: half a controller is none. */
+/** A thread that ends by itself takes the process with it: half a controller (agent) is none. */
 export function startThread<T extends object, Options>(
-  name: 'state' | 'writer' | 'reader' | 'planner' | 'logs',
+  name: 'state' | 'writer' | 'checkpoint' | 'reader' | 'planner' | 'logs' | 'spool',
   options: Options,
   methods: readonly (keyof T & string)[],
   onDeath: (name: string, error: unknown) => void,

@@ -1,8 +1,9 @@
 /** The state thread: mutations, agent sessions and loops; the Coordinator answers from here. */
 import { workerData } from 'node:worker_threads';
 import { createController, type ControllerSettings } from '../../control/controller.ts';
+import type { SchedulePolicy } from '../../core/schedule/plan.ts';
 import type { LogStore } from '../../control/logs.ts';
-import type { Planner } from '../../control/planner.ts';
+import { PLANNER_CALLS, type Planner } from '../../control/planner.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { createLog } from '../../lib/log.ts';
 import { systemRandom } from '../../lib/random.ts';
@@ -48,7 +49,12 @@ const logs = startThread<LogStore, LogThreadOptions>(
   ['append', 'read', 'wait', 'offsets', 'close'],
   died,
 );
-const planner = startThread<Planner, null>('planner', null, ['plan'], died);
+const planner = startThread<Planner, SchedulePolicy>(
+  'planner',
+  options.controller.schedule,
+  PLANNER_CALLS,
+  died,
+);
 const stop: (() => Promise<unknown>)[] = [];
 
 serve(port, { boot, close });

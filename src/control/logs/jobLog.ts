@@ -12,7 +12,7 @@ import { loadJob, segmentPath } from './loadJob.ts';
 import { readRecords, type ReadResult } from './reader.ts';
 import { SEGMENT_MAGIC } from './record.ts';
 import { sealSegment } from './sealed.ts';
-import { emptySegment, syncFolder, writeExactly, type Segment } from './segment.ts';
+import { emptySegment, syncFolder, writeExactly, writeParts, type Segment } from './segment.ts';
 
 /** A reader may meet a segment that was just replaced by its sealed form, hardly twice in a row. */
 const READ_TRIES = 3;
@@ -135,7 +135,7 @@ export class JobLog {
     const isNew = last !== segment;
     try {
       this.#handle ??= await this.#openFile(segment);
-      await writeExactly(this.#handle, Buffer.concat(round.parts), segment.bytes);
+      await writeParts(this.#handle, round.parts, segment.bytes);
       await this.#handle.datasync();
       if (isNew) await this.#syncNames(segment);
     } catch (error) {

@@ -1,5 +1,5 @@
 /** Reads a job's records, forwards or the last lines, touching only blocks that can hold them. */
-import { open } from 'node:fs/promises';
+import { open, type FileHandle } from 'node:fs/promises';
 import type { LogRecordView } from '../../protocol/jobs.ts';
 import type { LogRead } from '../logs.ts';
 import type { JobState } from './jobState.ts';
@@ -23,53 +23,73 @@ interface PlacedBlock {
   block: Block;
 }
 
+/** What a read may see: all that was on disk when it began. */
+interface Reading {
+  segments: readonly Segment[];
+  query: LogRead;
+  lastSeq: number;
+  limits: LogStoreLimits;
+}
+
 export async function readRecords(
   state: JobState,
   query: LogRead,
   limits: LogStoreLimits,
 ): Promise<ReadResult> {
   const lastSeq = state.nextSeq - 1;
-  const blocks = blocksAfter(state, query);
-  if (query.tailLines !== undefined) {
-    const records = await readTail(blocks, query, query.tailLines, limits);
+  const reading: Reading = { segments: [...state.segments], query, lastSeq, limits };
+  const files = new BlockReader();
+  try {
+    if (query.tailLines === undefined) return await readForward(reading, files);
+    const records = await readTail(reading, query.tailLines, files);
     return { records, next: Math.max(query.after, lastSeq) };
+  } finally {
+    await files.close();
   }
-  return readForward(blocks, query, lastSeq, limits);
 }
 
-/**
- * The blocks that may hold what is asked, in order, as they are now: copies, since the last one
- * grows while we read.
- */
-function blocksAfter(state: JobState, query: LogRead): PlacedBlock[] {
-  const found: PlacedBlock[] = [];
-  for (const segment of state.segments.toReversed()) {
-    for (const block of segment.blocks.toReversed()) {
-      if (block.lastSeq === 0) continue;
-      if (block.lastSeq <= query.after) return found.toReversed();
-      if (query.task !== undefined && !block.tasks.has(query.task)) continue;
-      if (query.sinceMs !== undefined && block.maxAtMs < query.sinceMs) continue;
-      found.push({ segment, block: { ...block } });
+/** The blocks that may hold what is asked, one at a time: a page needs few of them. */
+function* blocksForward({ segments, query, lastSeq }: Reading): Generator<PlacedBlock> {
+  for (const segment of segments) {
+    if (lastSeqOf(segment) <= query.after) continue;
+    for (const block of segment.blocks) {
+      if (block.firstSeq > lastSeq) return;
+      if (mayHold(block, query)) yield { segment, block };
     }
   }
-  return found.toReversed();
 }
 
-async function readForward(
-  blocks: PlacedBlock[],
-  query: LogRead,
-  lastSeq: number,
-  limits: LogStoreLimits,
-): Promise<ReadResult> {
+function* blocksBackward({ segments, query }: Reading): Generator<PlacedBlock> {
+  for (const segment of segments.toReversed()) {
+    for (const block of segment.blocks.toReversed()) {
+      if (block.lastSeq !== 0 && block.lastSeq <= query.after) return;
+      if (mayHold(block, query)) yield { segment, block };
+    }
+  }
+}
+
+function mayHold(block: Block, query: LogRead): boolean {
+  if (block.lastSeq <= query.after) return false;
+  if (query.task !== undefined && !block.tasks.has(query.task)) return false;
+  return query.sinceMs === undefined || block.maxAtMs >= query.sinceMs;
+}
+
+function lastSeqOf({ blocks }: Segment): number {
+  return blocks.findLast((block) => block.lastSeq > 0)?.lastSeq ?? 0;
+}
+
+async function readForward(reading: Reading, files: BlockReader): Promise<ReadResult> {
+  const { query, lastSeq, limits } = reading;
   const records: LogRecordView[] = [];
   let weight = 0;
-  for (const [place, placed] of blocks.entries()) {
+  let place = 0;
+  for (const placed of blocksForward(reading)) {
     // Nothing found means nothing there: only a page that has something ends early.
-    if (place >= limits.readBlocks && records.length > 0) {
+    if (place++ >= limits.readBlocks && records.length > 0) {
       return { records, next: placed.block.firstSeq - 1 };
     }
-    for (const record of await readBlock(placed)) {
-      if (!matches(record, placed.segment, query)) continue;
+    for (const record of await files.read(placed)) {
+      if (!matches(record, placed.segment, reading)) continue;
       if (weight >= query.limitBytes) return { records, next: records.at(-1)?.seq ?? query.after };
       records.push(viewOf(record, placed.segment, 0));
       weight += record.payload.length + VIEW_OVERHEAD_BYTES;
@@ -79,19 +99,18 @@ async function readForward(
 }
 
 async function readTail(
-  blocks: PlacedBlock[],
-  query: LogRead,
+  reading: Reading,
   tailLines: number,
-  limits: LogStoreLimits,
+  files: BlockReader,
 ): Promise<LogRecordView[]> {
   const walk = walkTail(tailLines);
   const records: LogRecordView[] = [];
   let weight = 0;
-  for (const placed of blocks.toReversed()) {
+  for (const placed of blocksBackward(reading)) {
     if (walk.done) break;
-    for (const record of (await readBlock(placed)).toReversed()) {
-      if (!matches(record, placed.segment, query)) continue;
-      if (walk.done || weight >= limits.tailBytes) return records.toReversed();
+    for (const record of (await files.read(placed)).toReversed()) {
+      if (!matches(record, placed.segment, reading)) continue;
+      if (walk.done || weight >= reading.limits.tailBytes) return records.toReversed();
       const uid = placed.segment.attempts[record.ref]?.uid ?? '';
       const stream = record.kind === 'notice' ? 'notice' : `${uid}/${record.stream}`;
       const start = walk.take({ ...record, stream });
@@ -103,24 +122,42 @@ async function readTail(
   return records.toReversed();
 }
 
-function matches(record: StoredRecord, segment: Segment, query: LogRead): boolean {
-  if (record.seq <= query.after) return false;
+function matches(record: StoredRecord, segment: Segment, { query, lastSeq }: Reading): boolean {
+  if (record.seq <= query.after || record.seq > lastSeq) return false;
   if (query.sinceMs !== undefined && record.atMs < query.sinceMs) return false;
   return query.task === undefined || segment.attempts[record.ref]?.index === query.task;
 }
 
-async function readBlock({ segment, block }: PlacedBlock): Promise<StoredRecord[]> {
-  const handle = await open(segment.path, 'r');
-  let stored: Buffer;
-  try {
-    stored = await readExactly(handle, block.position, block.length);
-  } finally {
-    await handle.close();
+/** Reads blocks; the file of the last one stays open, for the next is mostly behind it. */
+class BlockReader {
+  #path = '';
+  #handle: FileHandle | undefined;
+
+  async read({ segment, block }: PlacedBlock): Promise<StoredRecord[]> {
+    // As they are now: the last block grows while we read.
+    const { position, length } = block;
+    const { path, phase } = segment;
+    const stored = await readExactly(await this.#open(path), position, length);
+    const bytes = phase === 'sealed' ? await decompressBlock(path, stored) : stored;
+    const { records, intact } = recordsOfBlock(bytes);
+    if (!intact || stored.length !== length) throw damaged(path);
+    return records;
   }
-  const bytes = segment.phase === 'sealed' ? await decompressBlock(segment.path, stored) : stored;
-  const { records, intact } = recordsOfBlock(bytes);
-  if (!intact || stored.length !== block.length) throw damaged(segment.path);
-  return records;
+
+  async #open(path: string): Promise<FileHandle> {
+    if (this.#handle === undefined || this.#path !== path) {
+      await this.close();
+      this.#handle = await open(path, 'r');
+      this.#path = path;
+    }
+    return this.#handle;
+  }
+
+  async close(): Promise<void> {
+    const handle = this.#handle;
+    this.#handle = undefined;
+    await handle?.close();
+  }
 }
 
 function viewOf(record: StoredRecord, segment: Segment, start: number): LogRecordView {

@@ -194,6 +194,29 @@ export async function writeExactly(
   }
 }
 
+/** As many as every system takes in one call. */
+const PARTS_PER_WRITE = 1024;
+
+/** Many buffers, one after the other, without joining them first. */
+export async function writeParts(
+  handle: FileHandle,
+  parts: readonly Buffer[],
+  position: number,
+): Promise<void> {
+  let at = position;
+  for (let first = 0; first < parts.length; first += PARTS_PER_WRITE) {
+    const group = parts.slice(first, first + PARTS_PER_WRITE);
+    const length = group.reduce((sum, part) => sum + part.length, 0);
+    const { bytesWritten } = await handle.writev(group, at);
+    // Rare: the rest again, in one piece.
+    if (bytesWritten < length) {
+      const rest = Buffer.concat(group).subarray(bytesWritten);
+      await writeExactly(handle, rest, at + bytesWritten);
+    }
+    at += length;
+  }
+}
+
 /** Makes a new, renamed or removed name in a folder survive a power cut. */
 export async function syncFolder(path: string): Promise<void> {
   const handle = await open(path, 'r');

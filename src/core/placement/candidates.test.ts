@@ -68,6 +68,40 @@ test('after any takes, gives and changes of the mix', () => {
   );
 });
 
+test('in a large fleet not every new state is scored, but none is lost', () => {
+  const kinds = new Kinds();
+  const states = new States();
+  const enter = (at: number): Member => {
+    const info = testWorker(`w${at}`, {}, { cpuMillis: 1000 + at });
+    const member = new Member(info, kinds.join(info), new Holdings());
+    states.enter(member);
+    return member;
+  };
+  const score = mixOf([]);
+  const candidates = new Candidates(new Shape(testRequest({}, { resources: sizes[0]! })), false);
+  const members = Array.from({ length: 2500 }, (_, at) => enter(at));
+  candidates.update(states, score);
+  for (let round = 1; round <= 40; round++) {
+    for (let at = 0; at < 300; at++) members.push(enter(10_000 * round + at));
+    candidates.update(states, score);
+  }
+  let found = 0;
+  const takeAll = (): void => {
+    for (let best = candidates.best(); best; best = candidates.best()) {
+      for (const member of [...best.members]) {
+        states.leave(member);
+        found++;
+      }
+    }
+  };
+  takeAll();
+  expect(found).toBeLessThan(members.length);
+  expect(candidates.catchUp(states)).toBe(true);
+  takeAll();
+  expect(found).toBe(members.length);
+  expect(candidates.catchUp(states)).toBe(false);
+});
+
 /** What gives it back again. */
 function take(states: States, member: Member, shape: Shape, score: Score): () => void {
   const { resources } = shape.request;

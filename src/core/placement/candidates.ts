@@ -7,6 +7,14 @@ import type { Score } from './score.ts';
 import type { Shape, Standing } from './shape.ts';
 import type { States, WorkerState } from './states.ts';
 
+/**
+ * So many new states that fit are enough to choose from: beyond it, scoring costs more than it
+ * finds. The others are looked at when these are used up.
+ */
+const NEW_LOOKED_AT = 256;
+const MANY_STATES = 2048;
+const UNSEEN_KEPT = 32;
+
 export class Candidates {
   readonly shape: Shape;
   /** When it was last asked, by the fleet's count: the least recent are forgotten first. */
@@ -18,6 +26,8 @@ export class Candidates {
   readonly #byLocality: boolean;
   readonly #localities = new Map<string, Tiers>();
   #seen = 0;
+  /** Births that were passed over because there was enough to choose from, oldest first. */
+  #unseen: { from: number; until: number }[] = [];
   #score: Score | null = null;
 
   /** `byLocality`: for gangs, whose members must reach each other. */
@@ -32,10 +42,48 @@ export class Candidates {
       this.#score = score;
       this.#localities.clear();
       this.#seen = 0;
+      this.#unseen = [];
     }
     if (this.#seen === states.born) return;
-    states.since(this.#seen, this.#add);
+    const most = this.#mostNew(states);
+    let added = 0;
+    const from = this.#seen;
+    const until = states.since(from, (state) => {
+      if (this.#add(state)) added++;
+      return added < most;
+    });
+    if (until > from) this.#passOver(from, until);
     this.#seen = states.born;
+  }
+
+  /** Looks at what was passed over. True when there was something. */
+  catchUp(states: States): boolean {
+    if (this.#unseen.length === 0) return false;
+    for (const { from, until } of this.#unseen) states.between(from, until, this.#add);
+    this.#unseen = [];
+    return true;
+  }
+
+  /**
+   * A gang counts its room, what is preferred must be found wherever it is, and a choice that
+   * begins or is small sees all.
+   */
+  #mostNew(states: States): number {
+    const { constraints } = this.shape.request.placement;
+    const all =
+      this.#byLocality ||
+      this.#seen === 0 ||
+      states.size < MANY_STATES ||
+      constraints.some(({ preferred }) => preferred);
+    return all ? Number.POSITIVE_INFINITY : NEW_LOOKED_AT;
+  }
+
+  #passOver(from: number, until: number): void {
+    this.#unseen.push({ from, until });
+    if (this.#unseen.length <= UNSEEN_KEPT) return;
+    // What lies between two of them is then looked at again, which does no harm.
+    const [first, second] = this.#unseen.splice(0, 2);
+    if (first && second) this.#unseen.unshift({ from: first.from, until: second.until });
   }
 
   /** That its states are scored by; null before the first update. */
@@ -51,16 +99,17 @@ export class Candidates {
     return this.#localities.values();
   }
 
-  readonly #add = (state: WorkerState): void => {
-    if (!this.#score || !this.shape.mayFit(state)) return;
+  readonly #add = (state: WorkerState): boolean => {
+    if (!this.#score || !this.shape.mayFit(state)) return false;
     const score = this.shape.score(state, this.#score);
-    if (score === Number.POSITIVE_INFINITY) return;
+    if (score === Number.POSITIVE_INFINITY) return false;
     const standing = this.shape.standing(state.kind);
     const locality = this.#byLocality ? standing.locality : '';
-    if (locality === null) return;
+    if (locality === null) return false;
     let tiers = this.#localities.get(locality);
     if (!tiers) this.#localities.set(locality, (tiers = new Tiers()));
     tiers.add(state, score, standing);
+    return true;
   };
 }
 

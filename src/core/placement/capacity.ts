@@ -14,7 +14,7 @@ import type {
 export const WHOLE_DEVICE = 1000;
 
 /** Why a request does not fit, in the order it is checked. */
-const MISFITS = ['devices', 'cpus', 'memory', 'ports'] as const;
+export const MISFITS = ['devices', 'cpus', 'memory', 'ports'] as const;
 export type Misfit = (typeof MISFITS)[number];
 
 export type Fit =

@@ -3,7 +3,8 @@ import type { Constraint, WorkerTerms } from '../../model/placement.ts';
 import { matches, type Misfit } from './capacity.ts';
 import type { PlacementRequest, PlannerWorker } from './request.ts';
 
-export type Unsuitable = 'pool' | 'closed' | 'terms' | 'constraint';
+export const UNSUITABLE = ['pool', 'closed', 'terms', 'constraint'] as const;
+export type Unsuitable = (typeof UNSUITABLE)[number];
 
 /** The first thing about the worker itself that rules it out, or null. */
 export function unsuitable(worker: PlannerWorker, request: PlacementRequest): Unsuitable | null {
@@ -73,7 +74,7 @@ function numberOf(text: string | undefined): number {
   return text === undefined || text.trim() === '' ? Number.NaN : Number(text);
 }
 
-function allows(terms: WorkerTerms, { tenant, placement }: PlacementRequest): boolean {
+export function allows(terms: WorkerTerms, { tenant, placement }: PlacementRequest): boolean {
   if (terms.interruptibleOnly && !placement.interruptible) return false;
   if (terms.marketplace && placement.trust === 'restricted') return false;
   return terms.tenants.length === 0 || terms.tenants.includes(tenant);

@@ -11,7 +11,7 @@ import { Kinds } from './kinds.ts';
 import { Member, type FleetWorker } from './member.ts';
 import type { PlacementRequest, PlannerWorker } from './request.ts';
 import { Score } from './score.ts';
-import type { Rejection } from './shape.ts';
+import { REJECTIONS, type Rejection } from './shape.ts';
 import { Shapes } from './shapes.ts';
 import { States, type WorkerState } from './states.ts';
 
@@ -115,7 +115,8 @@ export class Fleet {
   /** The best spot now; books nothing. */
   place(request: PlacementRequest): Spot | null {
     const candidates = this.#candidatesOf(request, 'single');
-    const state = candidates.best();
+    let state = candidates.best();
+    if (!state && candidates.catchUp(this.#states)) state = candidates.best();
     this.#learn(candidates, state !== null, 1);
     return state && this.#spotOn(state, candidates);
   }
@@ -136,7 +137,9 @@ export class Fleet {
       const why = shape.rejection(state) ?? (request.gangSize > 1 ? 'gang' : null);
       if (why) counts.set(why, (counts.get(why) ?? 0) + state.members.length);
     }
-    return counts;
+    return new Map(
+      [...counts].toSorted(([a], [b]) => REJECTIONS.indexOf(a) - REJECTIONS.indexOf(b)),
+    );
   }
 
   /** Whether it could ever take the request, whatever is held on it now. */

@@ -1,6 +1,6 @@
 /** A request made ready to be held against many workers. */
-import { WHOLE_DEVICE, matches, type Capacity, type Misfit } from './capacity.ts';
-import { attributeOf, preference, tooSmall, unsuitable } from './constraints.ts';
+import { MISFITS, WHOLE_DEVICE, matches, type Capacity, type Misfit } from './capacity.ts';
+import { attributeOf, preference, tooSmall, UNSUITABLE, unsuitable } from './constraints.ts';
 import type { Unsuitable } from './constraints.ts';
 import { antiAffinityGroup } from './holdings.ts';
 import type { Kind } from './kinds.ts';
@@ -9,7 +9,14 @@ import type { Score } from './score.ts';
 import type { WorkerState } from './states.ts';
 
 /** Why a worker is passed over, in the order it is checked. */
-export type Rejection = Unsuitable | 'anti-affinity' | 'exclusive' | Misfit | 'gang';
+export const REJECTIONS = [
+  ...UNSUITABLE,
+  'anti-affinity',
+  'exclusive',
+  ...MISFITS,
+  'gang',
+] as const;
+export type Rejection = (typeof REJECTIONS)[number];
 
 /** What a kind of worker is to a request, whatever is held on it. */
 export interface Standing {

@@ -53,9 +53,23 @@ export class States {
     return this.#states.values();
   }
 
-  /** Calls with every living state born since then, the youngest first. */
-  since(born: number, each: (state: WorkerState) => void): void {
-    for (let at = this.#youngest; at && at.born >= born; at = at.older) each(at);
+  /**
+   * Calls with every living state born since then, the youngest first, until told to stop. Returns
+   * the birth before which nothing was looked at.
+   */
+  since(born: number, each: (state: WorkerState) => boolean): number {
+    for (let at = this.#youngest; at && at.born >= born; at = at.older) {
+      if (!each(at)) return at.born;
+    }
+    return born;
+  }
+
+  /** Calls with every living state born from then until then. */
+  between(from: number, until: number, each: (state: WorkerState) => void): void {
+    this.since(from, (state) => {
+      if (state.born < until) each(state);
+      return true;
+    });
   }
 
   enter(member: Member): void {

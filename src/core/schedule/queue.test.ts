@@ -16,6 +16,7 @@ function pending(job: string, index: number, more: Partial<PendingTask> = {}): P
     round: 0,
     attempts: 0,
     notBeforeMs: 0,
+    sinceMs: 0,
     ...more,
   };
 }

@@ -1,26 +1,47 @@
 /**
  * The pending tasks of one class in the order they are placed: oldest job first, then by index; a
- * gang is one entry that is ready when all its members wait in the same round. Removal is lazy.
+ * gang is one entry that is ready when all its members wait in the same round. A job may be set
+ * aside while others of the class go on. Removal is lazy.
  */
-import type { JobId } from '../../model/ids.ts';
+import type { JobId, TaskId } from '../../model/ids.ts';
 import { LONGEST_DELAY_MS } from '../retry.ts';
+import { Heap } from './heap.ts';
 import type { PendingTask } from './view.ts';
 
+/** A task, or a gang as a whole under its first member's index. */
 interface Entry {
-  job: JobId;
   index: number;
   members: PendingTask[];
-  removed: boolean;
+}
+
+/** What waits of one job. Most have one task, so the first entry stands by itself. */
+interface Line {
+  job: JobId;
+  first: Entry | null;
+  /** The others, if there were any. */
+  rest: Heap<Entry> | null;
+  aside: boolean;
+  /** Stands in the order of jobs. */
+  listed: boolean;
 }
 
 export class PendingQueue {
   readonly #gangSize: number;
-  #heap: Entry[] = [];
-  readonly #entries = new Map<string, Entry>();
+  /** Job ids sort in the order they were minted. */
+  readonly #order = new Heap<Line>((a, b) => a.job < b.job);
+  readonly #lines = new Map<JobId, Line>();
+  /** What is in the order; an entry with anything else is passed over. */
+  readonly #inOrder = new Set<PendingTask>();
   readonly #gangs = new Map<JobId, Map<number, PendingTask>>();
-  /** Tasks that wait for a time (a retry's back-off), by that time. */
-  readonly #later = new Map<string, PendingTask>();
+  /** Tasks that wait for a time (a retry's back-off). */
+  readonly #later = new Map<TaskId, PendingTask>();
+  #alarms = new Heap<PendingTask>(earlier);
+  /** Came since `mature` was last called. */
+  #fresh: PendingTask[] = [];
+  #maturedAtMs = Number.NEGATIVE_INFINITY;
   #size = 0;
+  /** What `peek` said last, while nothing has changed. */
+  #head: PendingTask[] | null | undefined;
 
   constructor(gangSize: number) {
     this.#gangSize = gangSize;
@@ -31,21 +52,37 @@ export class PendingQueue {
     return this.#size;
   }
 
+  /** Whether some wait for a time, so that `mature` must be called. */
+  get sleeping(): boolean {
+    return this.#later.size > 0;
+  }
+
   add(task: PendingTask): void {
     this.#size++;
-    if (task.notBeforeMs > 0) this.#later.set(task.task, task);
-    else this.#ready(task);
+    if (task.notBeforeMs <= 0) {
+      this.#ready(task);
+      return;
+    }
+    this.#later.set(task.task, task);
+    this.#fresh.push(task);
   }
 
   remove(task: PendingTask): void {
     this.#size--;
+    this.takeOut(task);
+  }
+
+  /** Into the order again, at once: what was taken out of it had waited its time. */
+  putBack(task: PendingTask): void {
+    this.#ready(task);
+  }
+
+  /** Out of the order, though it goes on waiting. */
+  takeOut(task: PendingTask): void {
     if (this.#later.delete(task.task)) return;
-    const key = this.#gangSize > 1 ? task.job : task.task;
-    const entry = this.#entries.get(key);
-    if (entry) {
-      entry.removed = true;
-      this.#entries.delete(key);
-    }
+    this.#head = undefined;
+    this.#inOrder.delete(task);
+    if (this.#gangSize === 1) return;
     const gang = this.#gangs.get(task.job);
     gang?.delete(task.index);
     if (gang?.size === 0) this.#gangs.delete(task.job);
@@ -53,39 +90,106 @@ export class PendingQueue {
 
   /** Moves tasks whose time has come into the order. Returns the earliest time still ahead. */
   mature(nowMs: number): number | null {
-    let next: number | null = null;
-    for (const task of this.#later.values()) {
-      // Further ahead than any delay: the wall clock has gone back since it was set.
-      if (task.notBeforeMs <= nowMs || task.notBeforeMs > nowMs + LONGEST_DELAY_MS) {
-        this.#later.delete(task.task);
-        this.#ready(task);
-      } else if (next === null || task.notBeforeMs < next) next = task.notBeforeMs;
+    // A clock that went back may have left any of them further ahead than it should be.
+    if (nowMs < this.#maturedAtMs) {
+      this.#alarms = new Heap<PendingTask>(earlier);
+      this.#fresh = [...this.#later.values()];
     }
-    return next;
+    this.#maturedAtMs = nowMs;
+    for (const task of this.#fresh) {
+      if (this.#later.get(task.task) !== task) continue;
+      if (isDue(task, nowMs)) this.#wake(task);
+      else this.#alarms.push(task);
+    }
+    this.#fresh = [];
+    for (let task = this.#alarms.top(); task; task = this.#alarms.top()) {
+      const waits = this.#later.get(task.task) === task;
+      if (waits && !isDue(task, nowMs)) return task.notBeforeMs;
+      this.#alarms.pop();
+      if (waits) this.#wake(task);
+    }
+    return null;
   }
 
   /** The first entry's members, without removing it. */
   peek(): PendingTask[] | null {
-    for (;;) {
-      const top = this.#heap[0];
-      if (!top) return null;
-      if (!top.removed) return top.members;
-      this.#popTop();
+    if (this.#head === undefined) this.#head = this.#findHead();
+    return this.#head;
+  }
+
+  #findHead(): PendingTask[] | null {
+    for (let line = this.#order.top(); line; line = this.#order.top()) {
+      const entry = line.aside ? null : this.#firstOf(line);
+      if (entry) return entry.members;
+      this.#order.pop();
+      line.listed = false;
+      if (!line.aside) this.#lines.delete(line.job);
     }
+    return null;
   }
 
   /** Takes the first entry out of the order; it comes back only by add. */
   skip(): void {
-    const top = this.#heap[0];
-    if (!top) return;
-    top.removed = true;
-    this.#entries.delete(this.#gangSize > 1 ? top.job : (top.members[0]?.task ?? ''));
-    this.#popTop();
+    const members = this.peek();
+    const line = this.#order.top();
+    if (!members || !line) return;
+    this.#head = undefined;
+    for (const task of members) this.#inOrder.delete(task);
+    line.first = line.rest?.pop() ?? null;
+  }
+
+  /** Passes over the tasks of a job until `callBack`. */
+  setAside(job: JobId): void {
+    const line = this.#lines.get(job);
+    if (line) line.aside = true;
+    this.#head = undefined;
+  }
+
+  /** True when the job was set aside. */
+  callBack(job: JobId): boolean {
+    const line = this.#lines.get(job);
+    if (!line?.aside) return false;
+    line.aside = false;
+    this.#list(line);
+    return true;
+  }
+
+  /** Why a job of which tasks wait has none in the order; null: it has. */
+  outOfOrder(job: JobId): 'aside' | 'later' | 'incomplete' | null {
+    const line = this.#lines.get(job);
+    if (line?.aside) return 'aside';
+    if (line && this.#firstOf(line)) return null;
+    return this.wakesAt(job) === null ? 'incomplete' : 'later';
+  }
+
+  /** When the first of its tasks that wait for a time may be tried. */
+  wakesAt(job: JobId): number | null {
+    let first: number | null = null;
+    for (const task of this.#later.values()) {
+      if (task.job !== job) continue;
+      first = first === null ? task.notBeforeMs : Math.min(first, task.notBeforeMs);
+    }
+    return first;
+  }
+
+  /** Tasks in the order, by job. */
+  *jobs(): Iterable<{ job: JobId; tasks: number }> {
+    for (const { job, first, rest } of this.#lines.values()) {
+      const all = [...(first ? [first] : []), ...(rest?.items() ?? [])];
+      const there = all.filter((entry) => this.#isThere(entry));
+      if (there.length > 0) yield { job, tasks: there.length * this.#gangSize };
+    }
+  }
+
+  #wake(task: PendingTask): void {
+    this.#later.delete(task.task);
+    this.#ready(task);
   }
 
   #ready(task: PendingTask): void {
     if (this.#gangSize === 1) {
-      this.#push({ job: task.job, index: task.index, members: [task], removed: false }, task.task);
+      this.#inOrder.add(task);
+      this.#push(task.job, { index: task.index, members: [task] });
       return;
     }
     const gang = this.#gangs.get(task.job) ?? new Map<number, PendingTask>();
@@ -94,44 +198,52 @@ export class PendingQueue {
     const members = [...gang.values()].filter((member) => member.round === task.round);
     if (members.length < this.#gangSize) return;
     members.sort((a, b) => a.index - b.index);
-    this.#push({ job: task.job, index: 0, members, removed: false }, task.job);
+    for (const member of members) this.#inOrder.add(member);
+    this.#push(task.job, { index: 0, members });
   }
 
-  #push(entry: Entry, key: string): void {
-    const old = this.#entries.get(key);
-    if (old) old.removed = true;
-    this.#entries.set(key, entry);
-    const heap = this.#heap;
-    let at = heap.push(entry) - 1;
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
-      if (!before(entry, heap[parent])) break;
-      heap[at] = heap[parent] as Entry;
-      at = parent;
+  #push(job: JobId, entry: Entry): void {
+    let line = this.#lines.get(job);
+    if (!line) {
+      line = { job, first: null, rest: null, aside: false, listed: false };
+      this.#lines.set(job, line);
     }
-    heap[at] = entry;
+    if (line.first && line.first.index <= entry.index) {
+      (line.rest ??= new Heap<Entry>(byIndex)).push(entry);
+    } else {
+      if (line.first) (line.rest ??= new Heap<Entry>(byIndex)).push(line.first);
+      line.first = entry;
+    }
+    this.#list(line);
   }
 
-  #popTop(): void {
-    const heap = this.#heap;
-    const last = heap.pop();
-    if (!last || heap.length === 0) return;
-    let at = 0;
-    for (;;) {
-      let child = at * 2 + 1;
-      if (child >= heap.length) break;
-      if (child + 1 < heap.length && before(heap[child + 1], heap[child])) child++;
-      if (!before(heap[child], last)) break;
-      heap[at] = heap[child] as Entry;
-      at = child;
-    }
-    heap[at] = last;
+  #firstOf(line: Line): Entry | null {
+    while (line.first && !this.#isThere(line.first)) line.first = line.rest?.pop() ?? null;
+    return line.first;
+  }
+
+  #isThere({ members }: Entry): boolean {
+    for (const task of members) if (!this.#inOrder.has(task)) return false;
+    return true;
+  }
+
+  #list(line: Line): void {
+    this.#head = undefined;
+    if (line.listed) return;
+    line.listed = true;
+    this.#order.push(line);
   }
 }
 
-/** Job ids sort in the order they were minted. */
-function before(a: Entry | undefined, b: Entry | undefined): boolean {
-  if (!a || !b) return a !== undefined;
-  if (a.job !== b.job) return a.job < b.job;
+function byIndex(a: Entry, b: Entry): boolean {
   return a.index < b.index;
+}
+
+function isDue(task: PendingTask, nowMs: number): boolean {
+  // Further ahead than any delay: the wall clock has gone back since it was set.
+  return task.notBeforeMs <= nowMs || task.notBeforeMs > nowMs + LONGEST_DELAY_MS;
+}
+
+function earlier(a: PendingTask, b: PendingTask): boolean {
+  return a.notBeforeMs < b.notBeforeMs;
 }

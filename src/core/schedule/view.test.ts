@@ -5,7 +5,11 @@ import { held, NOTHING, waiting, wanting, worker } from '../../../test/support/p
 import type { Claim } from '../../model/claim.ts';
 import type { AttemptUid, TaskId, WorkerId } from '../../model/ids.ts';
 import type { PlannerWorker } from '../placement/request.ts';
+import type { PendingClass } from './classes.ts';
 import { PlannerView, type PendingTask, type PlannerDeltas } from './view.ts';
+
+/** Of the claims here. */
+const OWN = wanting(1, { key: '' });
 
 const claim = (owner: string, on: string, cpuMillis: number): Claim => ({
   owner: owner as AttemptUid,
@@ -20,21 +24,24 @@ const claim = (owner: string, on: string, cpuMillis: number): Claim => ({
 
 /** Everything a plan depends on. Takes the queues apart. */
 function picture(view: PlannerView) {
-  const waits = [...view.classes].filter(([, { queue }]) => queue.size > 0);
-  const queues = waits.toSorted(byKey).map(([key, { queue }]) => {
+  const waits = [...view.classes.values()].filter(({ waiting }) => waiting > 0);
+  const queues = waits.toSorted(byKey).map(({ request: { key }, queue, waiting }) => {
     queue.mature(Number.MAX_SAFE_INTEGER);
     const order: unknown[] = [];
     for (let head = queue.peek(); head; head = queue.peek()) {
       order.push(head);
       queue.skip();
     }
-    return [key, queue.size, order];
+    return [key, waiting, queue.size, order];
   });
   return {
     queues,
     pending: view.pendingCount(),
+    held: view.accounts.owner('t', 'u').user.held,
+    heldByAll: view.accounts.owner('t', 'u').tenant.held,
+    nominated: [...view.nominations.values()].flatMap(({ claims }) => [...claims.keys()]),
     claims: [...view.claims.keys()].toSorted(),
-    workers: [...view.workers.values()].map(({ info, capacity }) => ({
+    workers: [...view.fleet.workers()].map(({ info, capacity }) => ({
       info,
       cpuFree: capacity.cpuFree,
       memoryFree: capacity.memoryFree,
@@ -43,16 +50,21 @@ function picture(view: PlannerView) {
   };
 }
 
-function byKey(a: [string, unknown], b: [string, unknown]): number {
-  return a[0] < b[0] ? -1 : 1;
+function byKey(a: PendingClass, b: PendingClass): number {
+  return a.request.key < b.request.key ? -1 : 1;
 }
 
 describe('the copy', () => {
   test('books a claim once, however often it hears of it', () => {
     const view = new PlannerView();
-    view.update({ ...NOTHING, workers: [worker('w1')], claims: [held(claim('a', 'w1', 1000))] });
+    view.update({
+      ...NOTHING,
+      requests: [OWN],
+      workers: [worker('w1')],
+      claims: [held(claim('a', 'w1', 1000))],
+    });
     view.update({ ...NOTHING, claims: [held({ ...claim('a', 'w1', 1000), state: 'RELEASING' })] });
-    view.hold(claim('a', 'w1', 1000));
+    view.book(held(claim('a', 'w1', 1000)));
     expect(picture(view).workers[0]?.cpuFree).toBe(3000);
     view.update({ ...NOTHING, claimsGone: ['a' as AttemptUid, 'a' as AttemptUid] });
     expect(picture(view).workers[0]?.cpuFree).toBe(4000);
@@ -61,14 +73,24 @@ describe('the copy', () => {
   test('a worker that comes back with other resources keeps what is held on it', () => {
     const view = new PlannerView();
     const small = { ...worker('w1').resources, cpuMillis: 1500 };
-    view.update({ ...NOTHING, workers: [worker('w1')], claims: [held(claim('a', 'w1', 1000))] });
+    view.update({
+      ...NOTHING,
+      requests: [OWN],
+      workers: [worker('w1')],
+      claims: [held(claim('a', 'w1', 1000))],
+    });
     view.update({ ...NOTHING, workers: [worker('w1', { resources: small })] });
     expect(picture(view).workers[0]?.cpuFree).toBe(500);
   });
 
   test('a claim may be heard of after its worker has gone', () => {
     const view = new PlannerView();
-    view.update({ ...NOTHING, workers: [worker('w1')], claims: [held(claim('a', 'w1', 1000))] });
+    view.update({
+      ...NOTHING,
+      requests: [OWN],
+      workers: [worker('w1')],
+      claims: [held(claim('a', 'w1', 1000))],
+    });
     view.update({ ...NOTHING, workersGone: ['w1' as WorkerId] });
     view.update({ ...NOTHING, claimsGone: ['a' as AttemptUid] });
     expect(picture(view)).toMatchObject({ claims: [], workers: [] });
@@ -81,7 +103,7 @@ describe('the copy', () => {
   });
 });
 
-const requests = [wanting(1000), wanting(2000), wanting(1000, { gangSize: 2 })];
+const requests = [OWN, wanting(1000), wanting(2000), wanting(1000, { gangSize: 2 })];
 const step = fc.record({
   what: fc.constantFrom('wait', 'leave', 'join', 'part', 'hold', 'free'),
   a: fc.nat(5),
@@ -101,7 +123,7 @@ test('after any deltas it equals a copy made from scratch', () => {
         const touched = { workers: new Set<string>(), claims: new Set<string>() };
         const tasks = new Set<string>();
         for (const { what, a, b, open } of batch) {
-          const request = requests[a % 3]!;
+          const request = requests[1 + (a % 3)]!;
           const task = waiting(request, `j${a}`, b % request.gangSize, { version: b });
           if (what === 'wait') pending.set(task.task, task);
           if (what === 'leave') pending.delete(task.task);
@@ -128,7 +150,7 @@ test('after any deltas it equals a copy made from scratch', () => {
       scratch.update({
         ...NOTHING,
         requests,
-        workers: [...fed.workers.keys()].map((id) => workers.get(id)!),
+        workers: [...fed.fleet.workers()].map(({ info }) => info),
         claims: [...claims.values()].map((each) => held(each)),
         pending: [...pending.values()],
       });

@@ -1,9 +1,22 @@
 /** The planner's own copy of what it plans over, kept equal to the state by deltas. */
-import { Capacity } from '../placement/capacity.ts';
+import type { Usage } from '../../model/account.ts';
 import type { Claim } from '../../model/claim.ts';
-import type { AttemptUid, JobId, TaskId, WorkerId } from '../../model/ids.ts';
+import {
+  taskOf,
+  type AttemptUid,
+  type JobId,
+  type TaskId,
+  type WorkerId,
+} from '../../model/ids.ts';
+import { Fleet } from '../placement/fleet.ts';
 import type { PlacementRequest, PlannerWorker } from '../placement/request.ts';
-import { PendingQueue } from './queue.ts';
+import { Accounts, type Account } from './accounts.ts';
+import { Ageing } from './ageing.ts';
+import { Classes, type PendingClass } from './classes.ts';
+import { Nominations } from './nominations.ts';
+import { Prices } from './prices.ts';
+import { holdOf } from './quota.ts';
+import { Reservations } from './reservations.ts';
 
 export interface PendingTask {
   task: TaskId;
@@ -14,6 +27,8 @@ export interface PendingTask {
   round: number;
   attempts: number;
   notBeforeMs: number;
+  /** Since when it waits. */
+  sinceMs: number;
 }
 
 /** A claim with what a planner must know of its owner. */
@@ -45,14 +60,6 @@ export interface PlannerAccount {
   usage: Usage;
 }
 
-/** Use over time, halved every half-life: resource times milliseconds. */
-export interface Usage {
-  cpuMillis: number;
-  memoryMiB: number;
-  deviceMillis: number;
-  asOfMs: number;
-}
-
 /** Plain data: it crosses threads. */
 export interface PlannerDeltas {
   requests: PlacementRequest[];
@@ -65,94 +72,173 @@ export interface PlannerDeltas {
   accounts: PlannerAccount[];
 }
 
-/** A class of interchangeable pending tasks. */
-export interface PendingClass {
-  request: PlacementRequest;
-  queue: PendingQueue;
-  /** The view's `freed` when it last did not fit: until that rises it need not be tried again. */
-  blockedAt: number;
-  /** Why its head waits, for a person. */
-  reason: string;
-}
-
-export interface ViewWorker {
-  info: PlannerWorker;
-  capacity: Capacity;
+/** A claim as booked in the copy. */
+export interface Booked {
+  claim: Claim;
+  job: JobId;
+  sinceMs: number;
+  of: PendingClass;
 }
 
 export class PlannerView {
-  readonly classes = new Map<string, PendingClass>();
-  readonly workers = new Map<WorkerId, ViewWorker>();
-  readonly claims = new Map<AttemptUid, Claim>();
-  /** Rises whenever capacity is freed or appears. */
-  freed = 0;
-  /** Classes of which nothing waits any more, since the last plan. */
-  emptied: string[] = [];
-  readonly #pending = new Map<TaskId, PendingTask>();
+  readonly fleet = new Fleet();
+  readonly accounts = new Accounts();
+  readonly prices = new Prices();
+  readonly classes = new Classes(this.accounts);
+  readonly claims = new Map<AttemptUid, Booked>();
+  readonly nominations = new Nominations();
+  readonly reservations = new Reservations(this.fleet);
+  readonly ageing = new Ageing();
+  /** Workers on which something was freed since the last plan. */
+  readonly freed = new Set<WorkerId>();
+  /** Workers came, went or changed since the last plan: what was said of them may be wrong. */
+  recomposed = false;
+  /** Classes that may fit, but not where the money of their account suffices. */
+  readonly frugal = new Set<PendingClass>();
+  /** Claims by band, and of those the ones that may be interrupted by their own band. */
+  readonly #running: number[] = [];
+  readonly #willing: number[] = [];
+  /** Claims of jobs whose number counts: gangs, and arrays with a limit. */
+  readonly #ofJob = new Map<JobId, Set<AttemptUid>>();
 
   update(deltas: PlannerDeltas): void {
-    for (const request of deltas.requests) {
-      if (this.classes.has(request.key)) continue;
-      const queue = new PendingQueue(request.gangSize);
-      this.classes.set(request.key, { request, queue, blockedAt: -1, reason: '' });
-    }
-    for (const uid of deltas.claimsGone) this.#free(uid);
+    const { classes } = this;
+    for (const request of deltas.requests) classes.add(request);
+    for (const uid of deltas.claimsGone) this.unbook(uid);
     for (const worker of deltas.workers) this.#setWorker(worker);
-    for (const id of deltas.workersGone) this.workers.delete(id);
-    for (const { claim } of deltas.claims) this.hold(claim);
+    for (const id of deltas.workersGone) this.fleet.removeWorker(id);
+    if (deltas.workers.length + deltas.workersGone.length > 0) this.recomposed = true;
+    for (const claim of deltas.claims) this.book(claim);
     // New ones first: a class that is both left and joined goes on.
-    for (const task of deltas.pending) this.#add(task);
-    for (const task of deltas.notPending) this.#remove(task);
+    for (const task of deltas.pending) classes.addTask(task);
+    for (const task of deltas.notPending) classes.removeTask(task);
+    for (const row of deltas.accounts) this.#reopen(this.accounts.set(row));
+    classes.dropIdle();
   }
 
   /**
-   * Books a claim in the copy, also for what was only planned: a delta corrects it if it is
+   * Books a claim in the copy, also one that was only planned: a delta corrects it if it is
    * refused.
    */
-  hold(claim: Claim): void {
-    if (this.claims.has(claim.owner)) return;
-    this.claims.set(claim.owner, claim);
-    this.workers.get(claim.worker)?.capacity.take(claim);
+  book({ claim, job, classKey, sinceMs }: PlannerClaim): void {
+    const old = this.claims.get(claim.owner);
+    if (old && sameHolding(old.claim, claim)) {
+      const was = old.claim.state;
+      old.claim = claim;
+      old.sinceMs = sinceMs;
+      if (was !== claim.state) this.#changed(old, was);
+      return;
+    }
+    if (old) this.unbook(claim.owner);
+    const of = this.classes.get(classKey);
+    const booked = { claim, job, sinceMs, of };
+    this.claims.set(claim.owner, booked);
+    this.fleet.take(claim, of.request);
+    of.claims++;
+    this.#count(of, claim, 1);
+    if (isCounted(of.request)) {
+      const claims = this.#ofJob.get(job);
+      if (claims) claims.add(claim.owner);
+      else this.#ofJob.set(job, new Set([claim.owner]));
+    }
+    if (claim.state === 'NOMINATED') this.#changed(booked, 'HELD');
+  }
+
+  unbook(uid: AttemptUid): void {
+    const booked = this.claims.get(uid);
+    if (!booked) return;
+    const { claim, job, of } = booked;
+    this.claims.delete(uid);
+    this.fleet.give(uid);
+    this.freed.add(claim.worker);
+    of.claims--;
+    this.#count(of, claim, -1);
+    for (const account of [of.owner.tenant, of.owner.user]) {
+      account.release(uid);
+      this.#reopen(account);
+    }
+    const claims = this.#ofJob.get(job);
+    if (claims?.delete(uid) && claims.size === 0) this.#ofJob.delete(job);
+    if (claims && of.queue.callBack(job)) this.classes.open.add(of);
+    if (this.nominations.remove(booked)) this.classes.renounce(taskOf(uid));
+    this.classes.mayBeIdle(of);
+  }
+
+  /** Puts what a planned claim sets aside on its accounts, until they are told of it. */
+  setAside({ owner: uid, worker }: Claim, { owner, request }: PendingClass): void {
+    const hold = holdOf(request, this.fleet.worker(worker)?.info ?? null);
+    owner.tenant.hold(uid, hold);
+    if (owner.user !== owner.tenant) owner.user.hold(uid, hold);
+  }
+
+  /** Whether anything holds something that might have to make way for the request. */
+  hasWorkBelow({ band, placement }: PlacementRequest): boolean {
+    for (const [at, count] of this.#running.entries()) {
+      if (at > band && (count ?? 0) > 0) return true;
+    }
+    return !placement.interruptible && (this.#willing[band] ?? 0) > 0;
   }
 
   pendingCount(): number {
-    return this.#pending.size;
+    return this.classes.taskCount();
   }
 
-  #free(uid: AttemptUid): void {
-    const claim = this.claims.get(uid);
-    if (!claim) return;
-    this.claims.delete(uid);
-    this.workers.get(claim.worker)?.capacity.give(claim);
-    this.freed++;
+  /** Claims of a gang, or of an array with a limit. */
+  claimsOf(job: JobId): ReadonlySet<AttemptUid> {
+    return this.#ofJob.get(job) ?? NONE;
+  }
+
+  #changed(booked: Booked, was: Claim['state']): void {
+    const task = taskOf(booked.claim.owner);
+    if (booked.claim.state === 'NOMINATED') {
+      this.nominations.add(booked);
+      this.classes.nominate(task);
+    } else if (was === 'NOMINATED') {
+      this.nominations.remove(booked);
+      this.classes.settle(task);
+    }
+  }
+
+  #count({ owner, request }: PendingClass, claim: Claim, sign: 1 | -1): void {
+    const { tenant, user } = owner;
+    const { band } = request;
+    this.#running[band] = (this.#running[band] ?? 0) + sign;
+    if (request.placement.interruptible) this.#willing[band] = (this.#willing[band] ?? 0) + sign;
+    tenant.count(claim, sign);
+    if (user !== tenant) user.count(claim, sign);
+  }
+
+  #reopen({ waiting }: Account): void {
+    for (const pending of waiting) this.classes.open.add(pending);
+    waiting.clear();
   }
 
   #setWorker(info: PlannerWorker): void {
-    const capacity = new Capacity(info.resources);
-    this.workers.set(info.id, { info, capacity });
-    for (const claim of this.claims.values()) if (claim.worker === info.id) capacity.take(claim);
-    if (info.open) this.freed++;
+    this.fleet.setWorker(info);
+    this.prices.set(info);
+    if (info.open) this.freed.add(info.id);
+    if (info.terms.tenants.length > 0) this.classes.tellTenantsApart();
   }
+}
 
-  #add(task: PendingTask): void {
-    const old = this.#pending.get(task.task);
-    if (old) this.classes.get(old.classKey)?.queue.remove(old);
-    this.#pending.set(task.task, task);
-    const pending = this.classes.get(task.classKey);
-    if (!pending) return;
-    pending.queue.add(task);
-    // A gang may be complete now; another single task of the class changes nothing.
-    if (pending.request.gangSize > 1) pending.blockedAt = -1;
-  }
+const NONE: ReadonlySet<AttemptUid> = new Set();
 
-  #remove(id: TaskId): void {
-    const task = this.#pending.get(id);
-    if (!task) return;
-    this.#pending.delete(id);
-    const pending = this.classes.get(task.classKey);
-    pending?.queue.remove(task);
-    if (pending?.queue.size !== 0) return;
-    this.classes.delete(task.classKey);
-    this.emptied.push(task.classKey);
-  }
+function isCounted({ gangSize, arrayLimit }: PlacementRequest): boolean {
+  return gangSize > 1 || arrayLimit > 0;
+}
+
+/** Whether only the state of the claim differs, if anything. */
+function sameHolding(a: Claim, b: Claim): boolean {
+  return (
+    a.worker === b.worker &&
+    a.cpuMillis === b.cpuMillis &&
+    a.memoryBytes === b.memoryBytes &&
+    a.share === b.share &&
+    equal(a.devices, b.devices) &&
+    equal(a.ports, b.ports)
+  );
+}
+
+function equal(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((each, at) => each === b[at]);
 }

@@ -13,6 +13,7 @@ import {
   taskView,
 } from '../../protocol/jobs.ts';
 import { jobSpec, submitBatch } from '../../protocol/jobSpec.ts';
+import { whyView } from '../../protocol/why.ts';
 import type { App } from '../app.ts';
 import type { GatewayLimits } from '../limits.ts';
 import { found, idParams, list, one, page } from './envelope.ts';
@@ -161,6 +162,19 @@ function detailRoutes(app: App, coordinator: Coordinator): void {
     schema: { ...shared, summary: 'What happened to a job', response: { 200: list(eventView) } },
     handler: async ({ principal, params, query }) =>
       page(await coordinator.listEvents(principal, params.id, query)),
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/v1/jobs/:id/why',
+    config: { access },
+    schema: {
+      tags,
+      summary: 'Why a job waits, who is ahead of it, and what would let it run',
+      params: idParams,
+      response: { 200: one(whyView) },
+    },
+    handler: async ({ principal, params }) => found(await coordinator.why(principal, params.id)),
   });
 }
 

@@ -151,9 +151,13 @@ async function followLog(options: FollowOptions): Promise<void> {
   const { tailLines: _, ...query } = options.query;
   try {
     let page = first;
-    while (await stream.send(eventsOf(page))) {
-      if (page.complete) break;
-      page = await read({ ...query, after: page.next, waitMs });
+    for (;;) {
+      // The next page is read while this one is on its way; a quiet log is waited for meanwhile.
+      const ahead = page.complete ? null : read({ ...query, after: page.next, waitMs });
+      // It may fail before anybody looks at it.
+      ahead?.catch(() => {});
+      if (!(await stream.send(eventsOf(page))) || ahead === null) break;
+      page = await ahead;
     }
   } catch (error) {
     if (!(error instanceof DroverError)) log.error({ err: error }, 'a log follow failed');

@@ -113,6 +113,12 @@ function formatEvent({ id, event, data }: SseEvent): string {
   let text = '';
   if (id !== undefined) text += `id: ${id}\n`;
   if (event !== undefined) text += `event: ${event}\n`;
-  if (data !== undefined) text += `data: ${data.replaceAll(/\r\n|\r|\n/g, '\ndata: ')}\n`;
+  if (data !== undefined) text += `data: ${oneLine(data)}\n`;
   return `${text}\n`;
+}
+
+/** JSON has no line ends, and looking for one of them costs a tenth of looking for three. */
+function oneLine(data: string): string {
+  if (!data.includes('\n') && !data.includes('\r')) return data;
+  return data.replaceAll(/\r\n|\r|\n/g, '\ndata: ');
 }

@@ -2,6 +2,7 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type {
   AttemptOrder,
+  GangOrder,
   JoinReply,
   JoinRequest,
   LogAck,
@@ -49,6 +50,12 @@ export function joinRequestFromWire(message: wire.JoinRequest): JoinRequest {
       devices: resources.devices.map(deviceFromWire),
       portRange: [resources.firstPort, resources.lastPort],
     },
+    ...(message.terms && {
+      terms: {
+        tenants: message.terms.tenants,
+        interruptibleOnly: message.terms.interruptibleOnly,
+      },
+    }),
   };
 }
 
@@ -184,6 +191,7 @@ function orderToWire(order: AttemptOrder): MessageInitShape<typeof wire.AttemptO
     memoryBytes: w.toBigint(order.memoryBytes),
     graceMs: w.toBigint(order.graceMs),
     attemptLeaseMs: w.toBigint(order.attemptLeaseMs),
+    gang: order.gang && { ...order.gang, master: order.gang.master ?? undefined },
   };
 }
 
@@ -204,6 +212,16 @@ function orderFromWire(message: wire.AttemptOrder): AttemptOrder {
     ports: message.ports,
     graceMs: w.toNumber(message.graceMs),
     attemptLeaseMs: w.toNumber(message.attemptLeaseMs),
+    ...(message.gang && { gang: gangFromWire(message.gang) }),
+  };
+}
+
+function gangFromWire({ master, members, ...gang }: wire.GangOrder): GangOrder {
+  const { rank, size, round, token, worker, visibleGpus } = gang;
+  return {
+    ...{ rank, size, round, token, worker, visibleGpus },
+    master: master ? { worker: master.worker, address: master.address, port: master.port } : null,
+    members: members.map((member) => ({ worker: member.worker, address: member.address })),
   };
 }
 

@@ -7,6 +7,7 @@ import { METADATA } from './caller.ts';
 import { connect, type Connection, type GrpcCoordinatorOptions } from './connection.ts';
 import * as fleet from './fleetMessages.ts';
 import * as jobs from './jobMessages.ts';
+import { scheduleCalls } from './scheduleCalls.ts';
 import { specToWire } from './specMessages.ts';
 import * as w from './wire.ts';
 
@@ -19,6 +20,7 @@ export function createGrpcCoordinator(options: GrpcCoordinatorOptions): GrpcCoor
   return {
     ...jobCalls(connection),
     ...fleetCalls(connection),
+    ...scheduleCalls(connection),
     ...agentCalls(connection),
     ...gatewayCalls(connection),
     close: () => connection.close(),

@@ -20,6 +20,7 @@ import { notNegative, parse } from './check.ts';
 import * as fleet from './fleetMessages.ts';
 import * as jobs from './jobMessages.ts';
 import { bounded, type GrpcLimits } from './limits.ts';
+import { scheduleMethods } from './scheduleService.ts';
 import { specFromWire } from './specMessages.ts';
 import { toBigint, toNumber, toNumberOrNull, jobState, tokenKind } from './wire.ts';
 
@@ -42,6 +43,7 @@ export function coordinatorService(
     ...jobMethods(options),
     ...historyMethods(options),
     ...fleetMethods(options),
+    ...scheduleMethods(options.coordinator),
     ...gatewayMethods(options),
   };
 }

@@ -42,7 +42,7 @@ export interface EnumTable<Word extends string, Wire extends number> {
   toWordOrNone(wire: number): Word | undefined;
 }
 
-function enumTable<Word extends string, Wire extends number>(
+export function enumTable<Word extends string, Wire extends number>(
   what: string,
   wires: Record<Word, Wire>,
 ): EnumTable<Word, Wire> {

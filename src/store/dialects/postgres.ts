@@ -8,15 +8,8 @@ import { DroverError } from '../../lib/errors.ts';
 import { DeposedError, type Store, type Value, type WriteBatch } from '../contract.ts';
 import { loadMigrations, pendingMigrations } from '../migrations.ts';
 import { readSnapshot } from '../rebuild.ts';
-import {
-  rowWidth,
-  TABLES,
-  TABLE_NAMES,
-  type ControllerRow,
-  type RowOperation,
-  type Database,
-  type TableName,
-} from '../tables.ts';
+import { rowWidth, TABLES, TABLE_NAMES, type RowOperation, type TableName } from '../tables.ts';
+import type { ControllerRow, Database } from '../database.ts';
 
 /** Any constant will do, as long as every Drover uses the same: "drover" in hex. */
 const LOCK_KEY = 0x64726f766572n;
@@ -142,8 +135,11 @@ async function migrate(client: pg.Client): Promise<void> {
 
 /** One statement per table and operation, whatever the number of rows: columns travel as arrays. */
 function statementsOf(name: TableName): Statements {
-  const { key, fixed, mutable, integers } = TABLES[name];
-  const typeOf = (column: string): string => (integers.has(column) ? 'int8' : 'text');
+  const { key, fixed, mutable, integers, doubles } = TABLES[name];
+  const typeOf = (column: string): string => {
+    if (integers.has(column)) return 'int8';
+    return doubles.has(column) ? 'float8' : 'text';
+  };
   const arrays = (columns: readonly string[]): string =>
     columns.map((column, at) => `$${at + 1}::${typeOf(column)}[]`).join(', ');
   const changed = [...mutable, ...key];
@@ -177,10 +173,11 @@ async function commit(
       const writes = batch.tables[name];
       const prepared = statements.get(name);
       if (!writes || !prepared) continue;
+      // What goes goes first: another row may take its key in the same batch.
+      await run(client, name, 'delete', prepared.delete, writes.deletes);
       await run(client, name, 'fresh', prepared.fresh, writes.fresh);
       await run(client, name, 'insert', prepared.insert, writes.inserts);
       await run(client, name, 'update', prepared.update, writes.updates);
-      await run(client, name, 'delete', prepared.delete, writes.deletes);
     }
   });
 }

@@ -6,15 +6,10 @@ import { DroverError } from '../../lib/errors.ts';
 import { DeposedError, type Store, type Value, type WriteBatch } from '../contract.ts';
 import { loadMigrations, pendingMigrations } from '../migrations.ts';
 import { readSnapshot } from '../rebuild.ts';
-import {
-  rowWidth,
-  TABLES,
-  TABLE_NAMES,
-  type ControllerRow,
-  type Database,
-  type TableName,
-} from '../tables.ts';
+import { rowWidth, TABLES, TABLE_NAMES, type TableName } from '../tables.ts';
+import type { ControllerRow, Database } from '../database.ts';
 import { nodeSqliteDialect } from './nodeSqlite.ts';
+import { walKeeper } from './walKeeper.ts';
 
 /** Older ones have bugs that a WAL under load can meet. */
 const OLDEST_SQLITE = '3.51.3';
@@ -24,6 +19,8 @@ export interface SqliteOptions {
   cacheBytes: number;
   /** Pages in the WAL before it is folded back into the file. */
   checkpointPages: number;
+  /** Folds it back on another thread; without it commits do that themselves now and then. */
+  checkpoint?: () => Promise<void>;
 }
 
 /** One row at a time, or several at once where there are many: that halves what a call costs. */
@@ -48,7 +45,9 @@ export function openSqlite(options: SqliteOptions): Store {
   const db = openFile(options.file, false);
   setJournal(db, options.file);
   db.exec(`PRAGMA cache_size = -${Math.ceil(options.cacheBytes / 1024)}`);
-  db.exec(`PRAGMA wal_autocheckpoint = ${options.checkpointPages}`);
+  const { checkpointPages, checkpoint } = options;
+  db.exec(`PRAGMA wal_autocheckpoint = ${checkpoint ? 0 : checkpointPages}`);
+  const committed = checkpoint ? walKeeper(db, checkpointPages, checkpoint) : () => {};
   let statements: Map<TableName, Prepared> | null = null;
   let advance: StatementSync | null = null;
   const kysely = new Kysely<Database>({ dialect: nodeSqliteDialect(db) });
@@ -68,6 +67,7 @@ export function openSqlite(options: SqliteOptions): Store {
     async commit(batch) {
       if (!statements || !advance) throw new Error('commit before boot');
       commit(db, statements, advance, batch);
+      committed();
     },
     close() {
       db.close();
@@ -193,10 +193,11 @@ function commit(
       const writes = batch.tables[name];
       const prepared = statements.get(name);
       if (!writes || !prepared) continue;
+      // What goes goes first: another row may take its key in the same batch.
+      runAll(prepared.delete, writes.deletes, rowWidth(name, 'delete'));
       insertAll(prepared.fresh, writes.fresh, rowWidth(name, 'fresh'));
       insertAll(prepared.insert, writes.inserts, rowWidth(name, 'insert'));
       runAll(prepared.update, writes.updates, rowWidth(name, 'update'));
-      runAll(prepared.delete, writes.deletes, rowWidth(name, 'delete'));
     }
   });
 }

@@ -2,7 +2,7 @@
  * I1: one attempt per task at a time, in the store and on the machines, and each is started once.
  */
 import type { AttemptOrder } from '../../../src/protocol/agent.ts';
-import type { AttemptRow } from '../../../src/store/tables.ts';
+import type { AttemptRow } from '../../../src/store/database.ts';
 import { attemptKey, taskKey, type Commit, type Mirror } from './mirror.ts';
 import { must } from './violation.ts';
 

@@ -5,6 +5,7 @@
  */
 import { LONGEST_DELAY_MS } from '../../../src/core/retry.ts';
 import type { JobSpec } from '../../../src/model/job.ts';
+import type { Person } from '../people.ts';
 import type { Mirror } from './mirror.ts';
 import { Violation } from './violation.ts';
 
@@ -18,6 +19,7 @@ const CLIENT_MS = 20_000;
 const LEASES = 3;
 
 export interface Work {
+  person: Person;
   spec: JobSpec;
   tasks: number;
   /** The longest that one try can run by itself. */
@@ -36,7 +38,10 @@ export function boundMs(work: readonly Work[], leaseMs: number): number {
     totalMs += tries * tryMs * tasks;
     let backOffMs = LONGEST_DELAY_MS;
     for (let k = 0; k < spec.retries; k++) backOffMs += Math.min(LONGEST_DELAY_MS, 1000 * 2 ** k);
-    longestChainMs = Math.max(longestChainMs, tries * tryMs + backOffMs);
+    const chainMs = tries * tryMs + backOffMs;
+    // Whoever waits for others has their back-offs before its own.
+    if (spec.after.length > 0) totalMs += chainMs;
+    longestChainMs = Math.max(longestChainMs, chainMs);
   }
   return LEASES * longestLeaseMs + CLIENT_MS + totalMs + longestChainMs;
 }

@@ -1,16 +1,19 @@
 /** Everything durable, rebuilt from batches as they are committed: what checkers look at. */
 import type { Value, WriteBatch } from '../../../src/store/contract.ts';
-import {
-  TABLES,
-  type AttemptRow,
-  type ClaimRow,
-  type EventRow,
-  type JobRow,
-  type SubmissionRow,
-  type TableName,
-  type TaskRow,
-  type WorkerRow,
-} from '../../../src/store/tables.ts';
+import { TABLES, type TableName } from '../../../src/store/tables.ts';
+import type {
+  AccountRow,
+  AttemptRow,
+  BudgetRow,
+  ClaimRow,
+  EventRow,
+  JobRow,
+  LedgerRow,
+  SubmissionRow,
+  TaskRow,
+  UsageDayRow,
+  WorkerRow,
+} from '../../../src/store/database.ts';
 
 export interface Change<Row> {
   before: Row | undefined;
@@ -28,6 +31,12 @@ export interface Commit {
   workers: Change<WorkerRow>[];
   claims: Change<ClaimRow>[];
   freed: ClaimRow[];
+  budgets: Change<BudgetRow>[];
+  budgetsGone: BudgetRow[];
+  accounts: Change<AccountRow>[];
+  usageDays: Change<UsageDayRow>[];
+  /** In the order they were written. */
+  ledger: LedgerRow[];
 }
 
 export class Mirror {
@@ -37,6 +46,10 @@ export class Mirror {
   readonly attemptsByUid = new Map<string, string>();
   readonly workers = new Map<string, WorkerRow>();
   readonly claims = new Map<string, ClaimRow>();
+  readonly budgets = new Map<string, BudgetRow>();
+  readonly accounts = new Map<string, AccountRow>();
+  readonly usageDays = new Map<string, UsageDayRow>();
+  ledgerEntries = 0;
 
   attempt(uid: string): AttemptRow | undefined {
     return this.attempts.get(this.attemptsByUid.get(uid) ?? '');
@@ -48,6 +61,16 @@ export class Mirror {
       this.claims.delete(String(owner));
       return claim ? [claim] : [];
     });
+    const budgetsGone: BudgetRow[] = [];
+    const budgetKeys = batch.tables.budgets?.deletes ?? [];
+    for (let at = 0; at < budgetKeys.length; at += 2) {
+      const key = accountKey(String(budgetKeys[at]), String(budgetKeys[at + 1]));
+      const budget = this.budgets.get(key);
+      if (budget) budgetsGone.push(budget);
+      this.budgets.delete(key);
+    }
+    const ledger = merge(batch, 'ledger', new Map<string, LedgerRow>(), ledgerKey);
+    this.ledgerEntries += ledger.length;
     const attempts = merge(batch, 'attempts', this.attempts, attemptKey);
     for (const { row, before } of attempts) {
       if (!before) this.attemptsByUid.set(row.uid, attemptKey(row));
@@ -69,6 +92,11 @@ export class Mirror {
       workers: merge(batch, 'workers', this.workers, (row) => row.id),
       claims: merge(batch, 'claims', this.claims, (row) => row.owner),
       freed,
+      budgets: merge(batch, 'budgets', this.budgets, rowAccountKey),
+      budgetsGone,
+      accounts: merge(batch, 'accounts', this.accounts, rowAccountKey),
+      usageDays: merge(batch, 'usage_days', this.usageDays, usageDayKey),
+      ledger: ledger.map(({ row }) => row),
     };
   }
 }
@@ -81,10 +109,30 @@ export function attemptKey(row: Pick<AttemptRow, 'job' | 'task_index' | 'n'>): s
   return `${row.job}.${row.task_index}.${row.n}`;
 }
 
+/** An empty user is the whole tenant. */
+export function accountKey(tenant: string, user: string): string {
+  return `${tenant}/${user}`;
+}
+
+export function rowAccountKey(row: Pick<AccountRow, 'tenant' | 'user_name'>): string {
+  return accountKey(row.tenant, row.user_name);
+}
+
+export function usageDayKey({ day, tenant, user_name: user, pool }: UsageDayRow): string {
+  return `${day} ${tenant}/${user} ${pool}`;
+}
+
+function ledgerKey({ attempt, n, account }: LedgerRow): string {
+  return `${attempt} ${n} ${account}`;
+}
+
 /** What the schema gives the mutable columns of a fresh row that are not null. */
 const FRESH: Partial<Record<TableName, Record<string, Value>>> = {
-  jobs: { round: 0, version: 1 },
-  attempts: { state: 'ASSIGNED', message: '', version: 1 },
+  jobs: { round: 0, spent_micros: 0, version: 1 },
+  attempts: {
+    ...{ state: 'ASSIGNED', message: '', version: 1 },
+    ...{ charges: 0, charged_micros: 0, charged_device_ms: 0 },
+  },
 };
 
 function merge<Row extends object>(

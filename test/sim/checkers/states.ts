@@ -1,4 +1,7 @@
-/** I4: states change by moves of the tables only, and an end is for ever. */
+/**
+ * I4: states change by moves of the tables only, an end is for ever, and a task pays with its tries
+ * only for what its own attempts did.
+ */
 import { ATTEMPT_MOVES } from '../../../src/core/lifecycle/attempt.ts';
 import type { Moves } from '../../../src/core/lifecycle/moves.ts';
 import { TASK_MOVES } from '../../../src/core/lifecycle/task.ts';
@@ -13,7 +16,19 @@ const ATTEMPTS = reachable(ATTEMPT_STATES, ATTEMPT_MOVES);
 /** A task has no row until something happens to it. */
 const UNTOUCHED = { state: 'PENDING', version: 0 };
 
+/** Ends that are the user's own doing, where nobody asked for them. */
+const OWN_FAULTS = new Set<string | null>([
+  'exited',
+  'signalled',
+  'oom',
+  'timed-out',
+  'never-started',
+]);
+
 export class StateChecker {
+  /** By task: attempts that ended by a fault of its own. */
+  readonly #faults = new Map<string, number>();
+
   committed({ jobs, tasks, attempts }: Commit): void {
     for (const { before, row } of jobs) {
       if (!before) continue;
@@ -22,6 +37,18 @@ export class StateChecker {
       const uncancelled =
         before.cancel_requested_at_ms !== null && row.cancel_requested_at_ms === null;
       must(!uncancelled, 'I4', () => `the cancel of job ${row.id} was undone`);
+    }
+    for (const { before, row } of attempts) {
+      const stopped = row.stop_cause !== null && row.stop_cause !== 'timed-out';
+      // What was told to stop may still end by itself first.
+      const own = OWN_FAULTS.has(row.cause) && !(stopped && row.cause === 'never-started');
+      if (row.state !== 'ENDED' || before?.state === 'ENDED' || !own) continue;
+      this.#faults.set(taskKey(row), (this.#faults.get(taskKey(row)) ?? 0) + 1);
+    }
+    for (const { row } of tasks) {
+      const faults = this.#faults.get(taskKey(row)) ?? 0;
+      const fair = row.failures <= faults;
+      must(fair, 'I4', () => `task ${taskKey(row)} has ${row.failures} failures, had ${faults}`);
     }
     for (const { before = UNTOUCHED, row } of tasks) {
       must(row.version > before.version, 'I4', () => `task ${taskKey(row)} went back in version`);

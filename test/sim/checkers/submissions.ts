@@ -20,13 +20,14 @@ export class SubmissionChecker {
   }
 
   committed({ submissions }: Commit): void {
-    for (const { idempotency_key: key, jobs } of submissions) {
-      must(!this.#keys.has(key), 'I3', () => `key ${key} made jobs twice, again as ${jobs}`);
-      this.#keys.add(key);
+    for (const { tenant, idempotency_key: key, jobs } of submissions) {
+      const name = nameOf(tenant, key);
+      must(!this.#keys.has(name), 'I3', () => `key ${name} made jobs twice, again as ${jobs}`);
+      this.#keys.add(name);
     }
   }
 
-  submitted(key: string, ids: string[]): void {
+  submitted(tenant: string, key: string, ids: string[]): void {
     const disk = this.#disk();
     // The process died since: nobody will hear this answer.
     if (!disk) return;
@@ -35,13 +36,20 @@ export class SubmissionChecker {
       this.acknowledged.add(id);
     }
     const answer = ids.join(' ');
-    const before = this.#answers.get(key);
+    const name = nameOf(tenant, key);
+    const before = this.#answers.get(name);
     must(
       before === undefined || before === answer,
       'I3',
-      () => `key ${key} gave ${before}, then ${answer}`,
+      () => `key ${name} gave ${before}, then ${answer}`,
     );
-    this.#answers.set(key, answer);
+    this.#answers.set(name, answer);
+  }
+
+  /** Whoever asks again with a key that was taken is given what it made, whatever became of it. */
+  refused(tenant: string, key: string): void {
+    const name = nameOf(tenant, key);
+    must(!this.#keys.has(name), 'I3', () => `key ${name} made jobs, then was refused`);
   }
 
   /** Another body under a known key was taken. */
@@ -70,4 +78,9 @@ export class SubmissionChecker {
     const wrong = this.#disk()?.difference(this.#mirror);
     if (wrong) throw new Violation('I2', `after a crash ${wrong}`);
   }
+}
+
+/** Each tenant has keys of its own. */
+function nameOf(tenant: string, key: string): string {
+  return `${tenant} ${key}`;
 }

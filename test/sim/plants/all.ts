@@ -1,11 +1,15 @@
 /** Every planted bug. */
 import { AGENTS_PLANTS } from './agents.ts';
 import { DURABILITY_PLANTS } from './durability.ts';
+import { MONEY_PLANTS } from './money.ts';
 import { PLACEMENT_PLANTS } from './placement.ts';
 import type { Plant } from './plant.ts';
+import { SCHEDULE_PLANTS } from './schedule.ts';
 
 export const PLANTS: readonly Plant[] = [
   ...DURABILITY_PLANTS,
   ...AGENTS_PLANTS,
   ...PLACEMENT_PLANTS,
+  ...MONEY_PLANTS,
+  ...SCHEDULE_PLANTS,
 ];

@@ -37,14 +37,16 @@ export const PLACEMENT_PLANTS: Plant[] = [
     shownBy: ['I8'],
     patches: [
       {
-        file: 'src/core/schedule/firstFit.ts',
-        find: 'return held.length === members.length ?',
-        replace: 'return held.length > 0 ?',
+        file: 'src/core/schedule/planning.ts',
+        find: 'if (size > 1) return fleet.placeGang(request, size)?.toSorted(byWorker) ?? null;',
+        replace:
+          'for (let some = size; size > 1 && some > 0; some--) {' +
+          'const spots = fleet.placeGang(request, some); if (spots) return spots; }',
       },
       {
-        file: 'src/core/schedule/firstFit.ts',
-        find: 'tasks: members.map((task, at) => ({',
-        replace: 'tasks: members.slice(0, claims.length).map((task, at) => ({',
+        file: 'src/core/schedule/planning.ts',
+        find: 'const tasks = members.map((task, at) => {',
+        replace: 'const tasks = members.slice(0, spots.length).map((task, at) => {',
       },
     ],
   },
@@ -67,8 +69,8 @@ export const PLACEMENT_PLANTS: Plant[] = [
     patches: [
       {
         file: 'src/state/assign.ts',
-        find: "if (live.job.cancelRequestedAtMs !== null) return stale('the job was cancelled');",
-        replace: '',
+        find: "!== null) return refuse(stale('the job was cancelled'));",
+        replace: "=== 0) return refuse(stale('the job was cancelled'));",
       },
       {
         file: 'src/state/cancel.ts',
@@ -80,7 +82,7 @@ export const PLACEMENT_PLANTS: Plant[] = [
   {
     name: 'back-off-by-wall-clock',
     what: 'a retry waits until a time that a clock step has put far ahead',
-    shownBy: ['L1'],
+    shownBy: ['L1', 'L2'],
     patches: [
       {
         file: 'src/core/schedule/queue.ts',
@@ -104,7 +106,7 @@ export const PLACEMENT_PLANTS: Plant[] = [
   {
     name: 'stale-placement-forgotten',
     what: 'the planner never hears that its placement was refused',
-    shownBy: ['L1'],
+    shownBy: ['L1', 'L2'],
     patches: [
       {
         file: 'src/control/schedule.ts',

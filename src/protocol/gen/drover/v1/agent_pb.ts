@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file drover/v1/agent.proto.
  */
 export const file_drover_v1_agent: GenFile = /*@__PURE__*/
-  fileDesc("ChVkcm92ZXIvdjEvYWdlbnQucHJvdG8SCWRyb3Zlci52MSKGAQoPV29ya2VyUmVzb3VyY2VzEhIKCmNwdV9taWxsaXMYASABKAMSFAoMbWVtb3J5X2J5dGVzGAIgASgDEiIKB2RldmljZXMYAyADKAsyES5kcm92ZXIudjEuRGV2aWNlEhIKCmZpcnN0X3BvcnQYBCABKAUSEQoJbGFzdF9wb3J0GAUgASgFIqoCCgtKb2luUmVxdWVzdBIMCgRuYW1lGAEgASgJEg8KB21hY2hpbmUYAiABKAkSDwoHYm9vdF9pZBgDIAEoCRIPCgdhZGRyZXNzGAQgASgJEg8KB25ldHdvcmsYBSABKAkSFQoNYWdlbnRfdmVyc2lvbhgGIAEoCRIUCgxjYXBhYmlsaXRpZXMYByADKAkSOgoKYXR0cmlidXRlcxgIIAMoCzImLmRyb3Zlci52MS5Kb2luUmVxdWVzdC5BdHRyaWJ1dGVzRW50cnkSLQoJcmVzb3VyY2VzGAkgASgLMhouZHJvdmVyLnYxLldvcmtlclJlc291cmNlcxoxCg9BdHRyaWJ1dGVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJpCgZUaW1lcnMSFwoPd29ya2VyX2xlYXNlX21zGAEgASgDEhgKEGF0dGVtcHRfbGVhc2VfbXMYAiABKAMSFgoOa2lsbF9tYXJnaW5fbXMYAyABKAMSFAoMbG9uZ19wb2xsX21zGAQgASgDInMKDEpvaW5SZXNwb25zZRIOCgZ3b3JrZXIYASABKAkSDQoFdG9rZW4YAiABKAkSEgoKY2x1c3Rlcl9pZBgDIAEoCRINCgVlcG9jaBgEIAEoAxIhCgZ0aW1lcnMYBSABKAsyES5kcm92ZXIudjEuVGltZXJzIs4CCgtPYnNlcnZhdGlvbhILCgN1aWQYASABKAkSJgoFc3RhdGUYAiABKA4yFy5kcm92ZXIudjEuQXR0ZW1wdFN0YXRlEiIKBWNhdXNlGAMgASgOMhMuZHJvdmVyLnYxLkVuZENhdXNlEhYKCWV4aXRfY29kZRgEIAEoBUgAiAEBEhMKBnNpZ25hbBgFIAEoCUgBiAEBEhQKB21lc3NhZ2UYBiABKAlIAogBARIXCgpob3N0X2ZhdWx0GAcgASgISAOIAQESGQoMc3Rkb3V0X2J5dGVzGAggASgDSASIAQESGQoMc3RkZXJyX2J5dGVzGAkgASgDSAWIAQFCDAoKX2V4aXRfY29kZUIJCgdfc2lnbmFsQgoKCF9tZXNzYWdlQg0KC19ob3N0X2ZhdWx0Qg8KDV9zdGRvdXRfYnl0ZXNCDwoNX3N0ZGVycl9ieXRlcyKRAQoLU3luY1JlcXVlc3QSDgoGd29ya2VyGAEgASgJEg8KB2Jvb3RfaWQYAiABKAkSDQoFc3RhcnQYAyABKAMSCwoDc2VxGAQgASgDEigKCG9ic2VydmVkGAUgAygLMhYuZHJvdmVyLnYxLk9ic2VydmF0aW9uEgwKBHdhaXQYBiABKAgSDQoFZXBvY2gYByABKAMiKgoLRGV2aWNlR3JhbnQSDQoFaW5kZXgYASABKAUSDAoEa2luZBgCIAEoCSLqAgoMQXR0ZW1wdE9yZGVyEgsKA3VpZBgBIAEoCRILCgNqb2IYAiABKAkSDAoEdGFzaxgDIAEoCRINCgVpbmRleBgEIAEoBRIJCgFuGAUgASgFEg8KB2NvbW1hbmQYBiADKAkSLQoDZW52GAcgAygLMiAuZHJvdmVyLnYxLkF0dGVtcHRPcmRlci5FbnZFbnRyeRIPCgd3b3JrZGlyGAggASgJEhIKCmNwdV9taWxsaXMYCSABKAMSFAoMbWVtb3J5X2J5dGVzGAogASgDEicKB2RldmljZXMYCyADKAsyFi5kcm92ZXIudjEuRGV2aWNlR3JhbnQSDQoFc2hhcmUYDCABKAUSDQoFcG9ydHMYDSADKAUSEAoIZ3JhY2VfbXMYDiABKAMSGAoQYXR0ZW1wdF9sZWFzZV9tcxgPIAEoAxoqCghFbnZFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIk4KCVN0b3BPcmRlchILCgN1aWQYASABKAkSIgoFY2F1c2UYAiABKA4yEy5kcm92ZXIudjEuRW5kQ2F1c2USEAoIZ3JhY2VfbXMYAyABKAMiMgoLVHVubmVsT3JkZXISEwoLZ2F0ZXdheV91cmwYASABKAkSDgoGdGlja2V0GAIgASgJIvUBCgxTeW5jUmVzcG9uc2USEgoKY2x1c3Rlcl9pZBgBIAEoCRINCgVlcG9jaBgCIAEoAxISCgpnZW5lcmF0aW9uGAMgASgDEigKB2Rlc2lyZWQYBCADKAsyFy5kcm92ZXIudjEuQXR0ZW1wdE9yZGVyEiIKBHN0b3AYBSADKAsyFC5kcm92ZXIudjEuU3RvcE9yZGVyEhQKDGFja25vd2xlZGdlZBgGIAMoCRInCgd0dW5uZWxzGAcgAygLMhYuZHJvdmVyLnYxLlR1bm5lbE9yZGVyEiEKBnRpbWVycxgIIAEoCzIRLmRyb3Zlci52MS5UaW1lcnMibQoITG9nQ2h1bmsSCwoDdWlkGAEgASgJEiQKBnN0cmVhbRgCIAEoDjIULmRyb3Zlci52MS5Mb2dTdHJlYW0SDgoGb2Zmc2V0GAMgASgDEg0KBWF0X21zGAQgASgDEg8KB2NvbnRlbnQYBSABKAwiOAoRQXBwZW5kTG9nc1JlcXVlc3QSIwoGY2h1bmtzGAEgAygLMhMuZHJvdmVyLnYxLkxvZ0NodW5rIksKBkxvZ0FjaxILCgN1aWQYASABKAkSJAoGc3RyZWFtGAIgASgOMhQuZHJvdmVyLnYxLkxvZ1N0cmVhbRIOCgZvZmZzZXQYAyABKAMiNQoSQXBwZW5kTG9nc1Jlc3BvbnNlEh8KBGFja3MYASADKAsyES5kcm92ZXIudjEuTG9nQWNrMsQBCgVBZ2VudBI3CgRKb2luEhYuZHJvdmVyLnYxLkpvaW5SZXF1ZXN0GhcuZHJvdmVyLnYxLkpvaW5SZXNwb25zZRI3CgRTeW5jEhYuZHJvdmVyLnYxLlN5bmNSZXF1ZXN0GhcuZHJvdmVyLnYxLlN5bmNSZXNwb25zZRJJCgpBcHBlbmRMb2dzEhwuZHJvdmVyLnYxLkFwcGVuZExvZ3NSZXF1ZXN0Gh0uZHJvdmVyLnYxLkFwcGVuZExvZ3NSZXNwb25zZWIGcHJvdG8z", [file_drover_v1_fleet, file_drover_v1_job]);
+  fileDesc("ChVkcm92ZXIvdjEvYWdlbnQucHJvdG8SCWRyb3Zlci52MSKGAQoPV29ya2VyUmVzb3VyY2VzEhIKCmNwdV9taWxsaXMYASABKAMSFAoMbWVtb3J5X2J5dGVzGAIgASgDEiIKB2RldmljZXMYAyADKAsyES5kcm92ZXIudjEuRGV2aWNlEhIKCmZpcnN0X3BvcnQYBCABKAUSEQoJbGFzdF9wb3J0GAUgASgFIjkKCkFnZW50VGVybXMSDwoHdGVuYW50cxgBIAMoCRIaChJpbnRlcnJ1cHRpYmxlX29ubHkYAiABKAgi0AIKC0pvaW5SZXF1ZXN0EgwKBG5hbWUYASABKAkSDwoHbWFjaGluZRgCIAEoCRIPCgdib290X2lkGAMgASgJEg8KB2FkZHJlc3MYBCABKAkSDwoHbmV0d29yaxgFIAEoCRIVCg1hZ2VudF92ZXJzaW9uGAYgASgJEhQKDGNhcGFiaWxpdGllcxgHIAMoCRI6CgphdHRyaWJ1dGVzGAggAygLMiYuZHJvdmVyLnYxLkpvaW5SZXF1ZXN0LkF0dHJpYnV0ZXNFbnRyeRItCglyZXNvdXJjZXMYCSABKAsyGi5kcm92ZXIudjEuV29ya2VyUmVzb3VyY2VzEiQKBXRlcm1zGAogASgLMhUuZHJvdmVyLnYxLkFnZW50VGVybXMaMQoPQXR0cmlidXRlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiaQoGVGltZXJzEhcKD3dvcmtlcl9sZWFzZV9tcxgBIAEoAxIYChBhdHRlbXB0X2xlYXNlX21zGAIgASgDEhYKDmtpbGxfbWFyZ2luX21zGAMgASgDEhQKDGxvbmdfcG9sbF9tcxgEIAEoAyJzCgxKb2luUmVzcG9uc2USDgoGd29ya2VyGAEgASgJEg0KBXRva2VuGAIgASgJEhIKCmNsdXN0ZXJfaWQYAyABKAkSDQoFZXBvY2gYBCABKAMSIQoGdGltZXJzGAUgASgLMhEuZHJvdmVyLnYxLlRpbWVycyLOAgoLT2JzZXJ2YXRpb24SCwoDdWlkGAEgASgJEiYKBXN0YXRlGAIgASgOMhcuZHJvdmVyLnYxLkF0dGVtcHRTdGF0ZRIiCgVjYXVzZRgDIAEoDjITLmRyb3Zlci52MS5FbmRDYXVzZRIWCglleGl0X2NvZGUYBCABKAVIAIgBARITCgZzaWduYWwYBSABKAlIAYgBARIUCgdtZXNzYWdlGAYgASgJSAKIAQESFwoKaG9zdF9mYXVsdBgHIAEoCEgDiAEBEhkKDHN0ZG91dF9ieXRlcxgIIAEoA0gEiAEBEhkKDHN0ZGVycl9ieXRlcxgJIAEoA0gFiAEBQgwKCl9leGl0X2NvZGVCCQoHX3NpZ25hbEIKCghfbWVzc2FnZUINCgtfaG9zdF9mYXVsdEIPCg1fc3Rkb3V0X2J5dGVzQg8KDV9zdGRlcnJfYnl0ZXMikQEKC1N5bmNSZXF1ZXN0Eg4KBndvcmtlchgBIAEoCRIPCgdib290X2lkGAIgASgJEg0KBXN0YXJ0GAMgASgDEgsKA3NlcRgEIAEoAxIoCghvYnNlcnZlZBgFIAMoCzIWLmRyb3Zlci52MS5PYnNlcnZhdGlvbhIMCgR3YWl0GAYgASgIEg0KBWVwb2NoGAcgASgDIi0KCkdhbmdNZW1iZXISDgoGd29ya2VyGAEgASgJEg8KB2FkZHJlc3MYAiABKAkiOwoKR2FuZ01hc3RlchIOCgZ3b3JrZXIYASABKAkSDwoHYWRkcmVzcxgCIAEoCRIMCgRwb3J0GAMgASgFIroBCglHYW5nT3JkZXISDAoEcmFuaxgBIAEoBRIMCgRzaXplGAIgASgFEg0KBXJvdW5kGAMgASgFEg0KBXRva2VuGAQgASgJEg4KBndvcmtlchgFIAEoCRIlCgZtYXN0ZXIYBiABKAsyFS5kcm92ZXIudjEuR2FuZ01hc3RlchImCgdtZW1iZXJzGAcgAygLMhUuZHJvdmVyLnYxLkdhbmdNZW1iZXISFAoMdmlzaWJsZV9ncHVzGAggAygFIioKC0RldmljZUdyYW50Eg0KBWluZGV4GAEgASgFEgwKBGtpbmQYAiABKAkijgMKDEF0dGVtcHRPcmRlchILCgN1aWQYASABKAkSCwoDam9iGAIgASgJEgwKBHRhc2sYAyABKAkSDQoFaW5kZXgYBCABKAUSCQoBbhgFIAEoBRIPCgdjb21tYW5kGAYgAygJEi0KA2VudhgHIAMoCzIgLmRyb3Zlci52MS5BdHRlbXB0T3JkZXIuRW52RW50cnkSDwoHd29ya2RpchgIIAEoCRISCgpjcHVfbWlsbGlzGAkgASgDEhQKDG1lbW9yeV9ieXRlcxgKIAEoAxInCgdkZXZpY2VzGAsgAygLMhYuZHJvdmVyLnYxLkRldmljZUdyYW50Eg0KBXNoYXJlGAwgASgFEg0KBXBvcnRzGA0gAygFEhAKCGdyYWNlX21zGA4gASgDEhgKEGF0dGVtcHRfbGVhc2VfbXMYDyABKAMSIgoEZ2FuZxgQIAEoCzIULmRyb3Zlci52MS5HYW5nT3JkZXIaKgoIRW52RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJOCglTdG9wT3JkZXISCwoDdWlkGAEgASgJEiIKBWNhdXNlGAIgASgOMhMuZHJvdmVyLnYxLkVuZENhdXNlEhAKCGdyYWNlX21zGAMgASgDIjIKC1R1bm5lbE9yZGVyEhMKC2dhdGV3YXlfdXJsGAEgASgJEg4KBnRpY2tldBgCIAEoCSL1AQoMU3luY1Jlc3BvbnNlEhIKCmNsdXN0ZXJfaWQYASABKAkSDQoFZXBvY2gYAiABKAMSEgoKZ2VuZXJhdGlvbhgDIAEoAxIoCgdkZXNpcmVkGAQgAygLMhcuZHJvdmVyLnYxLkF0dGVtcHRPcmRlchIiCgRzdG9wGAUgAygLMhQuZHJvdmVyLnYxLlN0b3BPcmRlchIUCgxhY2tub3dsZWRnZWQYBiADKAkSJwoHdHVubmVscxgHIAMoCzIWLmRyb3Zlci52MS5UdW5uZWxPcmRlchIhCgZ0aW1lcnMYCCABKAsyES5kcm92ZXIudjEuVGltZXJzIm0KCExvZ0NodW5rEgsKA3VpZBgBIAEoCRIkCgZzdHJlYW0YAiABKA4yFC5kcm92ZXIudjEuTG9nU3RyZWFtEg4KBm9mZnNldBgDIAEoAxINCgVhdF9tcxgEIAEoAxIPCgdjb250ZW50GAUgASgMIjgKEUFwcGVuZExvZ3NSZXF1ZXN0EiMKBmNodW5rcxgBIAMoCzITLmRyb3Zlci52MS5Mb2dDaHVuayJLCgZMb2dBY2sSCwoDdWlkGAEgASgJEiQKBnN0cmVhbRgCIAEoDjIULmRyb3Zlci52MS5Mb2dTdHJlYW0SDgoGb2Zmc2V0GAMgASgDIjUKEkFwcGVuZExvZ3NSZXNwb25zZRIfCgRhY2tzGAEgAygLMhEuZHJvdmVyLnYxLkxvZ0FjazLEAQoFQWdlbnQSNwoESm9pbhIWLmRyb3Zlci52MS5Kb2luUmVxdWVzdBoXLmRyb3Zlci52MS5Kb2luUmVzcG9uc2USNwoEU3luYxIWLmRyb3Zlci52MS5TeW5jUmVxdWVzdBoXLmRyb3Zlci52MS5TeW5jUmVzcG9uc2USSQoKQXBwZW5kTG9ncxIcLmRyb3Zlci52MS5BcHBlbmRMb2dzUmVxdWVzdBodLmRyb3Zlci52MS5BcHBlbmRMb2dzUmVzcG9uc2ViBnByb3RvMw", [file_drover_v1_fleet, file_drover_v1_job]);
 
 /**
  * What a worker has.
@@ -58,6 +58,34 @@ export type WorkerResources = Message<"drover.v1.WorkerResources"> & {
  */
 export const WorkerResourcesSchema: GenMessage<WorkerResources> = /*@__PURE__*/
   messageDesc(file_drover_v1_agent, 0);
+
+/**
+ * What the owner of a machine demands of the work it takes.
+ *
+ * @generated from message drover.v1.AgentTerms
+ */
+export type AgentTerms = Message<"drover.v1.AgentTerms"> & {
+  /**
+   * Only these tenants; empty: any.
+   *
+   * @generated from field: repeated string tenants = 1;
+   */
+  tenants: string[];
+
+  /**
+   * Only work that may be stopped at any time.
+   *
+   * @generated from field: bool interruptible_only = 2;
+   */
+  interruptibleOnly: boolean;
+};
+
+/**
+ * Describes the message drover.v1.AgentTerms.
+ * Use `create(AgentTermsSchema)` to create a new message.
+ */
+export const AgentTermsSchema: GenMessage<AgentTerms> = /*@__PURE__*/
+  messageDesc(file_drover_v1_agent, 1);
 
 /**
  * Who the agent is and what its machine has.
@@ -113,6 +141,13 @@ export type JoinRequest = Message<"drover.v1.JoinRequest"> & {
    * @generated from field: drover.v1.WorkerResources resources = 9;
    */
   resources?: WorkerResources | undefined;
+
+  /**
+   * Left out: any work.
+   *
+   * @generated from field: drover.v1.AgentTerms terms = 10;
+   */
+  terms?: AgentTerms | undefined;
 };
 
 /**
@@ -120,7 +155,7 @@ export type JoinRequest = Message<"drover.v1.JoinRequest"> & {
  * Use `create(JoinRequestSchema)` to create a new message.
  */
 export const JoinRequestSchema: GenMessage<JoinRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 1);
+  messageDesc(file_drover_v1_agent, 2);
 
 /**
  * Sent in every answer, so that the controller can change them.
@@ -162,7 +197,7 @@ export type Timers = Message<"drover.v1.Timers"> & {
  * Use `create(TimersSchema)` to create a new message.
  */
 export const TimersSchema: GenMessage<Timers> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 2);
+  messageDesc(file_drover_v1_agent, 3);
 
 /**
  * The registration.
@@ -203,7 +238,7 @@ export type JoinResponse = Message<"drover.v1.JoinResponse"> & {
  * Use `create(JoinResponseSchema)` to create a new message.
  */
 export const JoinResponseSchema: GenMessage<JoinResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 3);
+  messageDesc(file_drover_v1_agent, 4);
 
 /**
  * One attempt as the agent sees it. Ended ones stay observed until acknowledged.
@@ -270,7 +305,7 @@ export type Observation = Message<"drover.v1.Observation"> & {
  * Use `create(ObservationSchema)` to create a new message.
  */
 export const ObservationSchema: GenMessage<Observation> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 4);
+  messageDesc(file_drover_v1_agent, 5);
 
 /**
  * What the agent observes.
@@ -328,7 +363,128 @@ export type SyncRequest = Message<"drover.v1.SyncRequest"> & {
  * Use `create(SyncRequestSchema)` to create a new message.
  */
 export const SyncRequestSchema: GenMessage<SyncRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 5);
+  messageDesc(file_drover_v1_agent, 6);
+
+/**
+ * A member of a gang, for people.
+ *
+ * @generated from message drover.v1.GangMember
+ */
+export type GangMember = Message<"drover.v1.GangMember"> & {
+  /**
+   * The worker's name.
+   *
+   * @generated from field: string worker = 1;
+   */
+  worker: string;
+
+  /**
+   * @generated from field: string address = 2;
+   */
+  address: string;
+};
+
+/**
+ * Describes the message drover.v1.GangMember.
+ * Use `create(GangMemberSchema)` to create a new message.
+ */
+export const GangMemberSchema: GenMessage<GangMember> = /*@__PURE__*/
+  messageDesc(file_drover_v1_agent, 7);
+
+/**
+ * Where the members of a gang meet.
+ *
+ * @generated from message drover.v1.GangMaster
+ */
+export type GangMaster = Message<"drover.v1.GangMaster"> & {
+  /**
+   * The worker's name.
+   *
+   * @generated from field: string worker = 1;
+   */
+  worker: string;
+
+  /**
+   * @generated from field: string address = 2;
+   */
+  address: string;
+
+  /**
+   * @generated from field: int32 port = 3;
+   */
+  port: number;
+};
+
+/**
+ * Describes the message drover.v1.GangMaster.
+ * Use `create(GangMasterSchema)` to create a new message.
+ */
+export const GangMasterSchema: GenMessage<GangMaster> = /*@__PURE__*/
+  messageDesc(file_drover_v1_agent, 8);
+
+/**
+ * What a member of a gang must know to meet the others before its command starts.
+ *
+ * @generated from message drover.v1.GangOrder
+ */
+export type GangOrder = Message<"drover.v1.GangOrder"> & {
+  /**
+   * @generated from field: int32 rank = 1;
+   */
+  rank: number;
+
+  /**
+   * @generated from field: int32 size = 2;
+   */
+  size: number;
+
+  /**
+   * @generated from field: int32 round = 3;
+   */
+  round: number;
+
+  /**
+   * Only members of this round know it.
+   *
+   * @generated from field: string token = 4;
+   */
+  token: string;
+
+  /**
+   * The name of this member's worker.
+   *
+   * @generated from field: string worker = 5;
+   */
+  worker: string;
+
+  /**
+   * Where rank 0 listens. Absent: rank 0 is over already.
+   *
+   * @generated from field: drover.v1.GangMaster master = 6;
+   */
+  master?: GangMaster | undefined;
+
+  /**
+   * By rank, all of them; for rank 0 only.
+   *
+   * @generated from field: repeated drover.v1.GangMember members = 7;
+   */
+  members: GangMember[];
+
+  /**
+   * GPUs the command shall see, in this order; empty: its own only.
+   *
+   * @generated from field: repeated int32 visible_gpus = 8;
+   */
+  visibleGpus: number[];
+};
+
+/**
+ * Describes the message drover.v1.GangOrder.
+ * Use `create(GangOrderSchema)` to create a new message.
+ */
+export const GangOrderSchema: GenMessage<GangOrder> = /*@__PURE__*/
+  messageDesc(file_drover_v1_agent, 9);
 
 /**
  * A device an attempt may use.
@@ -354,7 +510,7 @@ export type DeviceGrant = Message<"drover.v1.DeviceGrant"> & {
  * Use `create(DeviceGrantSchema)` to create a new message.
  */
 export const DeviceGrantSchema: GenMessage<DeviceGrant> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 6);
+  messageDesc(file_drover_v1_agent, 10);
 
 /**
  * Everything an agent needs to run one attempt.
@@ -441,6 +597,13 @@ export type AttemptOrder = Message<"drover.v1.AttemptOrder"> & {
    * @generated from field: int64 attempt_lease_ms = 15;
    */
   attemptLeaseMs: bigint;
+
+  /**
+   * Set for members of a gang whose agents all have the capability `preflight`.
+   *
+   * @generated from field: drover.v1.GangOrder gang = 16;
+   */
+  gang?: GangOrder | undefined;
 };
 
 /**
@@ -448,7 +611,7 @@ export type AttemptOrder = Message<"drover.v1.AttemptOrder"> & {
  * Use `create(AttemptOrderSchema)` to create a new message.
  */
 export const AttemptOrderSchema: GenMessage<AttemptOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 7);
+  messageDesc(file_drover_v1_agent, 11);
 
 /**
  * Ends one attempt.
@@ -479,7 +642,7 @@ export type StopOrder = Message<"drover.v1.StopOrder"> & {
  * Use `create(StopOrderSchema)` to create a new message.
  */
 export const StopOrderSchema: GenMessage<StopOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 8);
+  messageDesc(file_drover_v1_agent, 12);
 
 /**
  * Asks the agent to dial a gateway.
@@ -505,7 +668,7 @@ export type TunnelOrder = Message<"drover.v1.TunnelOrder"> & {
  * Use `create(TunnelOrderSchema)` to create a new message.
  */
 export const TunnelOrderSchema: GenMessage<TunnelOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 9);
+  messageDesc(file_drover_v1_agent, 13);
 
 /**
  * What should be. An agent ignores an answer with a lower (epoch, generation) than it has seen.
@@ -566,7 +729,7 @@ export type SyncResponse = Message<"drover.v1.SyncResponse"> & {
  * Use `create(SyncResponseSchema)` to create a new message.
  */
 export const SyncResponseSchema: GenMessage<SyncResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 10);
+  messageDesc(file_drover_v1_agent, 14);
 
 /**
  * A run of bytes of one attempt's output.
@@ -609,7 +772,7 @@ export type LogChunk = Message<"drover.v1.LogChunk"> & {
  * Use `create(LogChunkSchema)` to create a new message.
  */
 export const LogChunkSchema: GenMessage<LogChunk> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 11);
+  messageDesc(file_drover_v1_agent, 15);
 
 /**
  * Output to store.
@@ -628,7 +791,7 @@ export type AppendLogsRequest = Message<"drover.v1.AppendLogsRequest"> & {
  * Use `create(AppendLogsRequestSchema)` to create a new message.
  */
 export const AppendLogsRequestSchema: GenMessage<AppendLogsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 12);
+  messageDesc(file_drover_v1_agent, 16);
 
 /**
  * Everything below `offset` is on disk at the controller.
@@ -657,7 +820,7 @@ export type LogAck = Message<"drover.v1.LogAck"> & {
  * Use `create(LogAckSchema)` to create a new message.
  */
 export const LogAckSchema: GenMessage<LogAck> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 13);
+  messageDesc(file_drover_v1_agent, 17);
 
 /**
  * One per chunk sent, in order.
@@ -676,7 +839,7 @@ export type AppendLogsResponse = Message<"drover.v1.AppendLogsResponse"> & {
  * Use `create(AppendLogsResponseSchema)` to create a new message.
  */
 export const AppendLogsResponseSchema: GenMessage<AppendLogsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 14);
+  messageDesc(file_drover_v1_agent, 18);
 
 /**
  * Called by agents only. Metadata: `authorization: Bearer <join token>` for Join, the worker token

@@ -17,13 +17,15 @@ import type { Cluster, LoopHealth, Principal, Token, TokenKind, Worker } from ".
 import { file_drover_v1_fleet } from "./fleet_pb.ts";
 import type { Attempt, Event, Job, JobSpec, JobState, LogRecord, QueueEntry, Task } from "./job_pb.ts";
 import { file_drover_v1_job } from "./job_pb.ts";
+import type { Budget, BudgetLimits, Plan, UsageBy, UsageRow, Why } from "./schedule_pb.ts";
+import { file_drover_v1_schedule } from "./schedule_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file drover/v1/coordinator.proto.
  */
 export const file_drover_v1_coordinator: GenFile = /*@__PURE__*/
-  fileDesc("Chtkcm92ZXIvdjEvY29vcmRpbmF0b3IucHJvdG8SCWRyb3Zlci52MSI8CgtQYWdlUmVxdWVzdBITCgZjdXJzb3IYASABKAlIAIgBARINCgVsaW1pdBgCIAEoBUIJCgdfY3Vyc29yIiUKE0F1dGhlbnRpY2F0ZVJlcXVlc3QSDgoGc2VjcmV0GAEgASgJIlIKFEF1dGhlbnRpY2F0ZVJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIULmRyb3Zlci52MS5QcmluY2lwYWxIAIgBAUIMCgpfcHJpbmNpcGFsIo4BChFTdWJtaXRKb2JzUmVxdWVzdBIhCgVzcGVjcxgBIAMoCzISLmRyb3Zlci52MS5Kb2JTcGVjEhwKD2lkZW1wb3RlbmN5X2tleRgCIAEoCUgAiAEBEhYKCWJvZHlfaGFzaBgDIAEoCUgBiAEBQhIKEF9pZGVtcG90ZW5jeV9rZXlCDAoKX2JvZHlfaGFzaCIzChJTdWJtaXRKb2JzUmVzcG9uc2USCwoDaWRzGAEgAygJEhAKCHJlcGxheWVkGAIgASgIIhsKDUdldEpvYlJlcXVlc3QSCgoCaWQYASABKAkiLQoOR2V0Sm9iUmVzcG9uc2USGwoDam9iGAEgASgLMg4uZHJvdmVyLnYxLkpvYiKVAQoPTGlzdEpvYnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QSIgoFc3RhdGUYAiABKA4yEy5kcm92ZXIudjEuSm9iU3RhdGUSEQoEbmFtZRgDIAEoCUgAiAEBEhIKBW93bmVyGAQgASgJSAGIAQFCBwoFX25hbWVCCAoGX293bmVyIloKEExpc3RKb2JzUmVzcG9uc2USHAoEam9icxgBIAMoCzIOLmRyb3Zlci52MS5Kb2ISGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiHgoQQ2FuY2VsSm9iUmVxdWVzdBIKCgJpZBgBIAEoCSIwChFDYW5jZWxKb2JSZXNwb25zZRIbCgNqb2IYASABKAsyDi5kcm92ZXIudjEuSm9iIi0KDldhaXRKb2JSZXF1ZXN0EgoKAmlkGAEgASgJEg8KB3dhaXRfbXMYAiABKAMiLgoPV2FpdEpvYlJlc3BvbnNlEhsKA2pvYhgBIAEoCzIOLmRyb3Zlci52MS5Kb2IiRQoQTGlzdFRhc2tzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJdChFMaXN0VGFza3NSZXNwb25zZRIeCgV0YXNrcxgBIAMoCzIPLmRyb3Zlci52MS5UYXNrEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIkgKE0xpc3RBdHRlbXB0c1JlcXVlc3QSCwoDam9iGAEgASgJEiQKBHBhZ2UYAiABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiZgoUTGlzdEF0dGVtcHRzUmVzcG9uc2USJAoIYXR0ZW1wdHMYASADKAsyEi5kcm92ZXIudjEuQXR0ZW1wdBIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciJGChFMaXN0RXZlbnRzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJgChJMaXN0RXZlbnRzUmVzcG9uc2USIAoGZXZlbnRzGAEgAygLMhAuZHJvdmVyLnYxLkV2ZW50EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIqYBCg9SZWFkTG9nc1JlcXVlc3QSCwoDam9iGAEgASgJEg0KBWFmdGVyGAIgASgDEhEKBHRhc2sYAyABKAVIAIgBARIVCghzaW5jZV9tcxgEIAEoA0gBiAEBEhcKCnRhaWxfbGluZXMYBSABKAVIAogBARIPCgd3YWl0X21zGAYgASgDQgcKBV90YXNrQgsKCV9zaW5jZV9tc0INCgtfdGFpbF9saW5lcyJZChBSZWFkTG9nc1Jlc3BvbnNlEiUKB3JlY29yZHMYASADKAsyFC5kcm92ZXIudjEuTG9nUmVjb3JkEgwKBG5leHQYAiABKAMSEAoIY29tcGxldGUYAyABKAgiqgEKFFN0cmVhbUpvYkxvZ3NSZXF1ZXN0EgsKA2pvYhgBIAEoCRINCgVhZnRlchgCIAEoAxIRCgR0YXNrGAMgASgFSACIAQESFQoIc2luY2VfbXMYBCABKANIAYgBARIXCgp0YWlsX2xpbmVzGAUgASgFSAKIAQESDgoGZm9sbG93GAYgASgIQgcKBV90YXNrQgsKCV9zaW5jZV9tc0INCgtfdGFpbF9saW5lcyJeChVTdHJlYW1Kb2JMb2dzUmVzcG9uc2USJQoHcmVjb3JkcxgBIAMoCzIULmRyb3Zlci52MS5Mb2dSZWNvcmQSDAoEbmV4dBgCIAEoAxIQCghjb21wbGV0ZRgDIAEoCCI3Cg9HZXRRdWV1ZVJlcXVlc3QSJAoEcGFnZRgBIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJkChBHZXRRdWV1ZVJlc3BvbnNlEiYKB2VudHJpZXMYASADKAsyFS5kcm92ZXIudjEuUXVldWVFbnRyeRIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciITChFHZXRDbHVzdGVyUmVxdWVzdCI5ChJHZXRDbHVzdGVyUmVzcG9uc2USIwoHY2x1c3RlchgBIAEoCzISLmRyb3Zlci52MS5DbHVzdGVyIjoKEkxpc3RXb3JrZXJzUmVxdWVzdBIkCgRwYWdlGAEgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0ImMKE0xpc3RXb3JrZXJzUmVzcG9uc2USIgoHd29ya2VycxgBIAMoCzIRLmRyb3Zlci52MS5Xb3JrZXISGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiNgoSU2V0RHJhaW5pbmdSZXF1ZXN0Eg4KBndvcmtlchgBIAEoCRIQCghkcmFpbmluZxgCIAEoCCI4ChNTZXREcmFpbmluZ1Jlc3BvbnNlEiEKBndvcmtlchgBIAEoCzIRLmRyb3Zlci52MS5Xb3JrZXIiOQoRTGlzdFRva2Vuc1JlcXVlc3QSJAoEcGFnZRgBIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJgChJMaXN0VG9rZW5zUmVzcG9uc2USIAoGdG9rZW5zGAEgAygLMhAuZHJvdmVyLnYxLlRva2VuEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yItYBChJDcmVhdGVUb2tlblJlcXVlc3QSIgoEa2luZBgBIAEoDjIULmRyb3Zlci52MS5Ub2tlbktpbmQSDAoEbmFtZRgCIAEoCRIRCgR1c2VyGAMgASgJSACIAQESDgoGc2NvcGVzGAQgAygJEhEKBHBvb2wYBSABKAlIAYgBARIYChBtYXhfbGl2ZV93b3JrZXJzGAYgASgFEhoKDWV4cGlyZXNfaW5fbXMYByABKANIAogBAUIHCgVfdXNlckIHCgVfcG9vbEIQCg5fZXhwaXJlc19pbl9tcyI2ChNDcmVhdGVUb2tlblJlc3BvbnNlEh8KBXRva2VuGAEgASgLMhAuZHJvdmVyLnYxLlRva2VuIiAKElJldm9rZVRva2VuUmVxdWVzdBIKCgJpZBgBIAEoCSI2ChNSZXZva2VUb2tlblJlc3BvbnNlEh8KBXRva2VuGAEgASgLMhAuZHJvdmVyLnYxLlRva2VuIjcKFlJlZ2lzdGVyR2F0ZXdheVJlcXVlc3QSCwoDdXJsGAEgASgJEhAKCGxlYXNlX21zGAIgASgDIhkKF1JlZ2lzdGVyR2F0ZXdheVJlc3BvbnNlIjYKEU9wZW5UdW5uZWxSZXF1ZXN0EgwKBHRhc2sYASABKAkSEwoLZ2F0ZXdheV91cmwYAiABKAkiSgoST3BlblR1bm5lbFJlc3BvbnNlEhMKC3RpY2tldF9oYXNoGAEgASgJEg4KBndvcmtlchgCIAEoCRIPCgdhdHRlbXB0GAMgASgJIhIKEFJlYWRpbmVzc1JlcXVlc3QiWQoRUmVhZGluZXNzUmVzcG9uc2USDQoFcmVhZHkYASABKAgSDwoHcmVhc29ucxgCIAMoCRIkCgVsb29wcxgDIAMoCzIVLmRyb3Zlci52MS5Mb29wSGVhbHRoIhAKDk1ldHJpY3NSZXF1ZXN0Ih8KD01ldHJpY3NSZXNwb25zZRIMCgR0ZXh0GAEgASgJMvgMCgtDb29yZGluYXRvchJPCgxBdXRoZW50aWNhdGUSHi5kcm92ZXIudjEuQXV0aGVudGljYXRlUmVxdWVzdBofLmRyb3Zlci52MS5BdXRoZW50aWNhdGVSZXNwb25zZRJJCgpTdWJtaXRKb2JzEhwuZHJvdmVyLnYxLlN1Ym1pdEpvYnNSZXF1ZXN0Gh0uZHJvdmVyLnYxLlN1Ym1pdEpvYnNSZXNwb25zZRI9CgZHZXRKb2ISGC5kcm92ZXIudjEuR2V0Sm9iUmVxdWVzdBoZLmRyb3Zlci52MS5HZXRKb2JSZXNwb25zZRJDCghMaXN0Sm9icxIaLmRyb3Zlci52MS5MaXN0Sm9ic1JlcXVlc3QaGy5kcm92ZXIudjEuTGlzdEpvYnNSZXNwb25zZRJGCglDYW5jZWxKb2ISGy5kcm92ZXIudjEuQ2FuY2VsSm9iUmVxdWVzdBocLmRyb3Zlci52MS5DYW5jZWxKb2JSZXNwb25zZRJACgdXYWl0Sm9iEhkuZHJvdmVyLnYxLldhaXRKb2JSZXF1ZXN0GhouZHJvdmVyLnYxLldhaXRKb2JSZXNwb25zZRJGCglMaXN0VGFza3MSGy5kcm92ZXIudjEuTGlzdFRhc2tzUmVxdWVzdBocLmRyb3Zlci52MS5MaXN0VGFza3NSZXNwb25zZRJPCgxMaXN0QXR0ZW1wdHMSHi5kcm92ZXIudjEuTGlzdEF0dGVtcHRzUmVxdWVzdBofLmRyb3Zlci52MS5MaXN0QXR0ZW1wdHNSZXNwb25zZRJJCgpMaXN0RXZlbnRzEhwuZHJvdmVyLnYxLkxpc3RFdmVudHNSZXF1ZXN0Gh0uZHJvdmVyLnYxLkxpc3RFdmVudHNSZXNwb25zZRJDCghSZWFkTG9ncxIaLmRyb3Zlci52MS5SZWFkTG9nc1JlcXVlc3QaGy5kcm92ZXIudjEuUmVhZExvZ3NSZXNwb25zZRJUCg1TdHJlYW1Kb2JMb2dzEh8uZHJvdmVyLnYxLlN0cmVhbUpvYkxvZ3NSZXF1ZXN0GiAuZHJvdmVyLnYxLlN0cmVhbUpvYkxvZ3NSZXNwb25zZTABEkMKCEdldFF1ZXVlEhouZHJvdmVyLnYxLkdldFF1ZXVlUmVxdWVzdBobLmRyb3Zlci52MS5HZXRRdWV1ZVJlc3BvbnNlEkkKCkdldENsdXN0ZXISHC5kcm92ZXIudjEuR2V0Q2x1c3RlclJlcXVlc3QaHS5kcm92ZXIudjEuR2V0Q2x1c3RlclJlc3BvbnNlEkwKC0xpc3RXb3JrZXJzEh0uZHJvdmVyLnYxLkxpc3RXb3JrZXJzUmVxdWVzdBoeLmRyb3Zlci52MS5MaXN0V29ya2Vyc1Jlc3BvbnNlEkwKC1NldERyYWluaW5nEh0uZHJvdmVyLnYxLlNldERyYWluaW5nUmVxdWVzdBoeLmRyb3Zlci52MS5TZXREcmFpbmluZ1Jlc3BvbnNlEkkKCkxpc3RUb2tlbnMSHC5kcm92ZXIudjEuTGlzdFRva2Vuc1JlcXVlc3QaHS5kcm92ZXIudjEuTGlzdFRva2Vuc1Jlc3BvbnNlEkwKC0NyZWF0ZVRva2VuEh0uZHJvdmVyLnYxLkNyZWF0ZVRva2VuUmVxdWVzdBoeLmRyb3Zlci52MS5DcmVhdGVUb2tlblJlc3BvbnNlEkwKC1Jldm9rZVRva2VuEh0uZHJvdmVyLnYxLlJldm9rZVRva2VuUmVxdWVzdBoeLmRyb3Zlci52MS5SZXZva2VUb2tlblJlc3BvbnNlElgKD1JlZ2lzdGVyR2F0ZXdheRIhLmRyb3Zlci52MS5SZWdpc3RlckdhdGV3YXlSZXF1ZXN0GiIuZHJvdmVyLnYxLlJlZ2lzdGVyR2F0ZXdheVJlc3BvbnNlEkkKCk9wZW5UdW5uZWwSHC5kcm92ZXIudjEuT3BlblR1bm5lbFJlcXVlc3QaHS5kcm92ZXIudjEuT3BlblR1bm5lbFJlc3BvbnNlEkYKCVJlYWRpbmVzcxIbLmRyb3Zlci52MS5SZWFkaW5lc3NSZXF1ZXN0GhwuZHJvdmVyLnYxLlJlYWRpbmVzc1Jlc3BvbnNlEkAKB01ldHJpY3MSGS5kcm92ZXIudjEuTWV0cmljc1JlcXVlc3QaGi5kcm92ZXIudjEuTWV0cmljc1Jlc3BvbnNlYgZwcm90bzM", [file_drover_v1_fleet, file_drover_v1_job]);
+  fileDesc("Chtkcm92ZXIvdjEvY29vcmRpbmF0b3IucHJvdG8SCWRyb3Zlci52MSI8CgtQYWdlUmVxdWVzdBITCgZjdXJzb3IYASABKAlIAIgBARINCgVsaW1pdBgCIAEoBUIJCgdfY3Vyc29yIiUKE0F1dGhlbnRpY2F0ZVJlcXVlc3QSDgoGc2VjcmV0GAEgASgJIlIKFEF1dGhlbnRpY2F0ZVJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIULmRyb3Zlci52MS5QcmluY2lwYWxIAIgBAUIMCgpfcHJpbmNpcGFsIo4BChFTdWJtaXRKb2JzUmVxdWVzdBIhCgVzcGVjcxgBIAMoCzISLmRyb3Zlci52MS5Kb2JTcGVjEhwKD2lkZW1wb3RlbmN5X2tleRgCIAEoCUgAiAEBEhYKCWJvZHlfaGFzaBgDIAEoCUgBiAEBQhIKEF9pZGVtcG90ZW5jeV9rZXlCDAoKX2JvZHlfaGFzaCIzChJTdWJtaXRKb2JzUmVzcG9uc2USCwoDaWRzGAEgAygJEhAKCHJlcGxheWVkGAIgASgIIhsKDUdldEpvYlJlcXVlc3QSCgoCaWQYASABKAkiLQoOR2V0Sm9iUmVzcG9uc2USGwoDam9iGAEgASgLMg4uZHJvdmVyLnYxLkpvYiKVAQoPTGlzdEpvYnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QSIgoFc3RhdGUYAiABKA4yEy5kcm92ZXIudjEuSm9iU3RhdGUSEQoEbmFtZRgDIAEoCUgAiAEBEhIKBW93bmVyGAQgASgJSAGIAQFCBwoFX25hbWVCCAoGX293bmVyIloKEExpc3RKb2JzUmVzcG9uc2USHAoEam9icxgBIAMoCzIOLmRyb3Zlci52MS5Kb2ISGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiHgoQQ2FuY2VsSm9iUmVxdWVzdBIKCgJpZBgBIAEoCSIwChFDYW5jZWxKb2JSZXNwb25zZRIbCgNqb2IYASABKAsyDi5kcm92ZXIudjEuSm9iIi0KDldhaXRKb2JSZXF1ZXN0EgoKAmlkGAEgASgJEg8KB3dhaXRfbXMYAiABKAMiLgoPV2FpdEpvYlJlc3BvbnNlEhsKA2pvYhgBIAEoCzIOLmRyb3Zlci52MS5Kb2IiRQoQTGlzdFRhc2tzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJdChFMaXN0VGFza3NSZXNwb25zZRIeCgV0YXNrcxgBIAMoCzIPLmRyb3Zlci52MS5UYXNrEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIkgKE0xpc3RBdHRlbXB0c1JlcXVlc3QSCwoDam9iGAEgASgJEiQKBHBhZ2UYAiABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiZgoUTGlzdEF0dGVtcHRzUmVzcG9uc2USJAoIYXR0ZW1wdHMYASADKAsyEi5kcm92ZXIudjEuQXR0ZW1wdBIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciJGChFMaXN0RXZlbnRzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJgChJMaXN0RXZlbnRzUmVzcG9uc2USIAoGZXZlbnRzGAEgAygLMhAuZHJvdmVyLnYxLkV2ZW50EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIqYBCg9SZWFkTG9nc1JlcXVlc3QSCwoDam9iGAEgASgJEg0KBWFmdGVyGAIgASgDEhEKBHRhc2sYAyABKAVIAIgBARIVCghzaW5jZV9tcxgEIAEoA0gBiAEBEhcKCnRhaWxfbGluZXMYBSABKAVIAogBARIPCgd3YWl0X21zGAYgASgDQgcKBV90YXNrQgsKCV9zaW5jZV9tc0INCgtfdGFpbF9saW5lcyJZChBSZWFkTG9nc1Jlc3BvbnNlEiUKB3JlY29yZHMYASADKAsyFC5kcm92ZXIudjEuTG9nUmVjb3JkEgwKBG5leHQYAiABKAMSEAoIY29tcGxldGUYAyABKAgiqgEKFFN0cmVhbUpvYkxvZ3NSZXF1ZXN0EgsKA2pvYhgBIAEoCRINCgVhZnRlchgCIAEoAxIRCgR0YXNrGAMgASgFSACIAQESFQoIc2luY2VfbXMYBCABKANIAYgBARIXCgp0YWlsX2xpbmVzGAUgASgFSAKIAQESDgoGZm9sbG93GAYgASgIQgcKBV90YXNrQgsKCV9zaW5jZV9tc0INCgtfdGFpbF9saW5lcyJeChVTdHJlYW1Kb2JMb2dzUmVzcG9uc2USJQoHcmVjb3JkcxgBIAMoCzIULmRyb3Zlci52MS5Mb2dSZWNvcmQSDAoEbmV4dBgCIAEoAxIQCghjb21wbGV0ZRgDIAEoCCI3Cg9HZXRRdWV1ZVJlcXVlc3QSJAoEcGFnZRgBIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJkChBHZXRRdWV1ZVJlc3BvbnNlEiYKB2VudHJpZXMYASADKAsyFS5kcm92ZXIudjEuUXVldWVFbnRyeRIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIgChFFeHBsYWluSm9iUmVxdWVzdBILCgNqb2IYASABKAkiMQoSRXhwbGFpbkpvYlJlc3BvbnNlEhsKA3doeRgBIAEoCzIOLmRyb3Zlci52MS5XaHkiMgoOUGxhbkpvYlJlcXVlc3QSIAoEc3BlYxgBIAEoCzISLmRyb3Zlci52MS5Kb2JTcGVjIjAKD1BsYW5Kb2JSZXNwb25zZRIdCgRwbGFuGAEgASgLMg8uZHJvdmVyLnYxLlBsYW4iFAoSTGlzdEJ1ZGdldHNSZXF1ZXN0IjkKE0xpc3RCdWRnZXRzUmVzcG9uc2USIgoHYnVkZ2V0cxgBIAMoCzIRLmRyb3Zlci52MS5CdWRnZXQiOwoQU2V0QnVkZ2V0UmVxdWVzdBInCgZidWRnZXQYASABKAsyFy5kcm92ZXIudjEuQnVkZ2V0TGltaXRzIjYKEVNldEJ1ZGdldFJlc3BvbnNlEiEKBmJ1ZGdldBgBIAEoCzIRLmRyb3Zlci52MS5CdWRnZXQiMwoTRGVsZXRlQnVkZ2V0UmVxdWVzdBIOCgZ0ZW5hbnQYASABKAkSDAoEdXNlchgCIAEoCSIWChREZWxldGVCdWRnZXRSZXNwb25zZSJnCg9HZXRVc2FnZVJlcXVlc3QSEAoIc2luY2VfbXMYASABKAMSFQoIdW50aWxfbXMYAiABKANIAIgBARIeCgJieRgDIAEoDjISLmRyb3Zlci52MS5Vc2FnZUJ5QgsKCV91bnRpbF9tcyI1ChBHZXRVc2FnZVJlc3BvbnNlEiEKBHJvd3MYASADKAsyEy5kcm92ZXIudjEuVXNhZ2VSb3ciEwoRR2V0Q2x1c3RlclJlcXVlc3QiOQoSR2V0Q2x1c3RlclJlc3BvbnNlEiMKB2NsdXN0ZXIYASABKAsyEi5kcm92ZXIudjEuQ2x1c3RlciI6ChJMaXN0V29ya2Vyc1JlcXVlc3QSJAoEcGFnZRgBIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJjChNMaXN0V29ya2Vyc1Jlc3BvbnNlEiIKB3dvcmtlcnMYASADKAsyES5kcm92ZXIudjEuV29ya2VyEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIjYKElNldERyYWluaW5nUmVxdWVzdBIOCgZ3b3JrZXIYASABKAkSEAoIZHJhaW5pbmcYAiABKAgiOAoTU2V0RHJhaW5pbmdSZXNwb25zZRIhCgZ3b3JrZXIYASABKAsyES5kcm92ZXIudjEuV29ya2VyIjkKEUxpc3RUb2tlbnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiYAoSTGlzdFRva2Vuc1Jlc3BvbnNlEiAKBnRva2VucxgBIAMoCzIQLmRyb3Zlci52MS5Ub2tlbhIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciLWAQoSQ3JlYXRlVG9rZW5SZXF1ZXN0EiIKBGtpbmQYASABKA4yFC5kcm92ZXIudjEuVG9rZW5LaW5kEgwKBG5hbWUYAiABKAkSEQoEdXNlchgDIAEoCUgAiAEBEg4KBnNjb3BlcxgEIAMoCRIRCgRwb29sGAUgASgJSAGIAQESGAoQbWF4X2xpdmVfd29ya2VycxgGIAEoBRIaCg1leHBpcmVzX2luX21zGAcgASgDSAKIAQFCBwoFX3VzZXJCBwoFX3Bvb2xCEAoOX2V4cGlyZXNfaW5fbXMiNgoTQ3JlYXRlVG9rZW5SZXNwb25zZRIfCgV0b2tlbhgBIAEoCzIQLmRyb3Zlci52MS5Ub2tlbiIgChJSZXZva2VUb2tlblJlcXVlc3QSCgoCaWQYASABKAkiNgoTUmV2b2tlVG9rZW5SZXNwb25zZRIfCgV0b2tlbhgBIAEoCzIQLmRyb3Zlci52MS5Ub2tlbiI3ChZSZWdpc3RlckdhdGV3YXlSZXF1ZXN0EgsKA3VybBgBIAEoCRIQCghsZWFzZV9tcxgCIAEoAyIZChdSZWdpc3RlckdhdGV3YXlSZXNwb25zZSI2ChFPcGVuVHVubmVsUmVxdWVzdBIMCgR0YXNrGAEgASgJEhMKC2dhdGV3YXlfdXJsGAIgASgJIkoKEk9wZW5UdW5uZWxSZXNwb25zZRITCgt0aWNrZXRfaGFzaBgBIAEoCRIOCgZ3b3JrZXIYAiABKAkSDwoHYXR0ZW1wdBgDIAEoCSISChBSZWFkaW5lc3NSZXF1ZXN0IlkKEVJlYWRpbmVzc1Jlc3BvbnNlEg0KBXJlYWR5GAEgASgIEg8KB3JlYXNvbnMYAiADKAkSJAoFbG9vcHMYAyADKAsyFS5kcm92ZXIudjEuTG9vcEhlYWx0aCIQCg5NZXRyaWNzUmVxdWVzdCIfCg9NZXRyaWNzUmVzcG9uc2USDAoEdGV4dBgBIAEoCTKxEAoLQ29vcmRpbmF0b3ISTwoMQXV0aGVudGljYXRlEh4uZHJvdmVyLnYxLkF1dGhlbnRpY2F0ZVJlcXVlc3QaHy5kcm92ZXIudjEuQXV0aGVudGljYXRlUmVzcG9uc2USSQoKU3VibWl0Sm9icxIcLmRyb3Zlci52MS5TdWJtaXRKb2JzUmVxdWVzdBodLmRyb3Zlci52MS5TdWJtaXRKb2JzUmVzcG9uc2USPQoGR2V0Sm9iEhguZHJvdmVyLnYxLkdldEpvYlJlcXVlc3QaGS5kcm92ZXIudjEuR2V0Sm9iUmVzcG9uc2USQwoITGlzdEpvYnMSGi5kcm92ZXIudjEuTGlzdEpvYnNSZXF1ZXN0GhsuZHJvdmVyLnYxLkxpc3RKb2JzUmVzcG9uc2USRgoJQ2FuY2VsSm9iEhsuZHJvdmVyLnYxLkNhbmNlbEpvYlJlcXVlc3QaHC5kcm92ZXIudjEuQ2FuY2VsSm9iUmVzcG9uc2USQAoHV2FpdEpvYhIZLmRyb3Zlci52MS5XYWl0Sm9iUmVxdWVzdBoaLmRyb3Zlci52MS5XYWl0Sm9iUmVzcG9uc2USRgoJTGlzdFRhc2tzEhsuZHJvdmVyLnYxLkxpc3RUYXNrc1JlcXVlc3QaHC5kcm92ZXIudjEuTGlzdFRhc2tzUmVzcG9uc2USTwoMTGlzdEF0dGVtcHRzEh4uZHJvdmVyLnYxLkxpc3RBdHRlbXB0c1JlcXVlc3QaHy5kcm92ZXIudjEuTGlzdEF0dGVtcHRzUmVzcG9uc2USSQoKTGlzdEV2ZW50cxIcLmRyb3Zlci52MS5MaXN0RXZlbnRzUmVxdWVzdBodLmRyb3Zlci52MS5MaXN0RXZlbnRzUmVzcG9uc2USQwoIUmVhZExvZ3MSGi5kcm92ZXIudjEuUmVhZExvZ3NSZXF1ZXN0GhsuZHJvdmVyLnYxLlJlYWRMb2dzUmVzcG9uc2USVAoNU3RyZWFtSm9iTG9ncxIfLmRyb3Zlci52MS5TdHJlYW1Kb2JMb2dzUmVxdWVzdBogLmRyb3Zlci52MS5TdHJlYW1Kb2JMb2dzUmVzcG9uc2UwARJDCghHZXRRdWV1ZRIaLmRyb3Zlci52MS5HZXRRdWV1ZVJlcXVlc3QaGy5kcm92ZXIudjEuR2V0UXVldWVSZXNwb25zZRJJCgpFeHBsYWluSm9iEhwuZHJvdmVyLnYxLkV4cGxhaW5Kb2JSZXF1ZXN0Gh0uZHJvdmVyLnYxLkV4cGxhaW5Kb2JSZXNwb25zZRJACgdQbGFuSm9iEhkuZHJvdmVyLnYxLlBsYW5Kb2JSZXF1ZXN0GhouZHJvdmVyLnYxLlBsYW5Kb2JSZXNwb25zZRJMCgtMaXN0QnVkZ2V0cxIdLmRyb3Zlci52MS5MaXN0QnVkZ2V0c1JlcXVlc3QaHi5kcm92ZXIudjEuTGlzdEJ1ZGdldHNSZXNwb25zZRJGCglTZXRCdWRnZXQSGy5kcm92ZXIudjEuU2V0QnVkZ2V0UmVxdWVzdBocLmRyb3Zlci52MS5TZXRCdWRnZXRSZXNwb25zZRJPCgxEZWxldGVCdWRnZXQSHi5kcm92ZXIudjEuRGVsZXRlQnVkZ2V0UmVxdWVzdBofLmRyb3Zlci52MS5EZWxldGVCdWRnZXRSZXNwb25zZRJDCghHZXRVc2FnZRIaLmRyb3Zlci52MS5HZXRVc2FnZVJlcXVlc3QaGy5kcm92ZXIudjEuR2V0VXNhZ2VSZXNwb25zZRJJCgpHZXRDbHVzdGVyEhwuZHJvdmVyLnYxLkdldENsdXN0ZXJSZXF1ZXN0Gh0uZHJvdmVyLnYxLkdldENsdXN0ZXJSZXNwb25zZRJMCgtMaXN0V29ya2VycxIdLmRyb3Zlci52MS5MaXN0V29ya2Vyc1JlcXVlc3QaHi5kcm92ZXIudjEuTGlzdFdvcmtlcnNSZXNwb25zZRJMCgtTZXREcmFpbmluZxIdLmRyb3Zlci52MS5TZXREcmFpbmluZ1JlcXVlc3QaHi5kcm92ZXIudjEuU2V0RHJhaW5pbmdSZXNwb25zZRJJCgpMaXN0VG9rZW5zEhwuZHJvdmVyLnYxLkxpc3RUb2tlbnNSZXF1ZXN0Gh0uZHJvdmVyLnYxLkxpc3RUb2tlbnNSZXNwb25zZRJMCgtDcmVhdGVUb2tlbhIdLmRyb3Zlci52MS5DcmVhdGVUb2tlblJlcXVlc3QaHi5kcm92ZXIudjEuQ3JlYXRlVG9rZW5SZXNwb25zZRJMCgtSZXZva2VUb2tlbhIdLmRyb3Zlci52MS5SZXZva2VUb2tlblJlcXVlc3QaHi5kcm92ZXIudjEuUmV2b2tlVG9rZW5SZXNwb25zZRJYCg9SZWdpc3RlckdhdGV3YXkSIS5kcm92ZXIudjEuUmVnaXN0ZXJHYXRld2F5UmVxdWVzdBoiLmRyb3Zlci52MS5SZWdpc3RlckdhdGV3YXlSZXNwb25zZRJJCgpPcGVuVHVubmVsEhwuZHJvdmVyLnYxLk9wZW5UdW5uZWxSZXF1ZXN0Gh0uZHJvdmVyLnYxLk9wZW5UdW5uZWxSZXNwb25zZRJGCglSZWFkaW5lc3MSGy5kcm92ZXIudjEuUmVhZGluZXNzUmVxdWVzdBocLmRyb3Zlci52MS5SZWFkaW5lc3NSZXNwb25zZRJACgdNZXRyaWNzEhkuZHJvdmVyLnYxLk1ldHJpY3NSZXF1ZXN0GhouZHJvdmVyLnYxLk1ldHJpY3NSZXNwb25zZWIGcHJvdG8z", [file_drover_v1_fleet, file_drover_v1_job, file_drover_v1_schedule]);
 
 /**
  * Which part of a list.
@@ -699,6 +701,245 @@ export const GetQueueResponseSchema: GenMessage<GetQueueResponse> = /*@__PURE__*
   messageDesc(file_drover_v1_coordinator, 24);
 
 /**
+ * Which job.
+ *
+ * @generated from message drover.v1.ExplainJobRequest
+ */
+export type ExplainJobRequest = Message<"drover.v1.ExplainJobRequest"> & {
+  /**
+   * @generated from field: string job = 1;
+   */
+  job: string;
+};
+
+/**
+ * Describes the message drover.v1.ExplainJobRequest.
+ * Use `create(ExplainJobRequestSchema)` to create a new message.
+ */
+export const ExplainJobRequestSchema: GenMessage<ExplainJobRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 25);
+
+/**
+ * As the planner last saw it.
+ *
+ * @generated from message drover.v1.ExplainJobResponse
+ */
+export type ExplainJobResponse = Message<"drover.v1.ExplainJobResponse"> & {
+  /**
+   * @generated from field: drover.v1.Why why = 1;
+   */
+  why?: Why | undefined;
+};
+
+/**
+ * Describes the message drover.v1.ExplainJobResponse.
+ * Use `create(ExplainJobResponseSchema)` to create a new message.
+ */
+export const ExplainJobResponseSchema: GenMessage<ExplainJobResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 26);
+
+/**
+ * The job as it would be submitted.
+ *
+ * @generated from message drover.v1.PlanJobRequest
+ */
+export type PlanJobRequest = Message<"drover.v1.PlanJobRequest"> & {
+  /**
+   * @generated from field: drover.v1.JobSpec spec = 1;
+   */
+  spec?: JobSpec | undefined;
+};
+
+/**
+ * Describes the message drover.v1.PlanJobRequest.
+ * Use `create(PlanJobRequestSchema)` to create a new message.
+ */
+export const PlanJobRequestSchema: GenMessage<PlanJobRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 27);
+
+/**
+ * Alternatives, the soonest first.
+ *
+ * @generated from message drover.v1.PlanJobResponse
+ */
+export type PlanJobResponse = Message<"drover.v1.PlanJobResponse"> & {
+  /**
+   * @generated from field: drover.v1.Plan plan = 1;
+   */
+  plan?: Plan | undefined;
+};
+
+/**
+ * Describes the message drover.v1.PlanJobResponse.
+ * Use `create(PlanJobResponseSchema)` to create a new message.
+ */
+export const PlanJobResponseSchema: GenMessage<PlanJobResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 28);
+
+/**
+ * Nothing to say.
+ *
+ * @generated from message drover.v1.ListBudgetsRequest
+ */
+export type ListBudgetsRequest = Message<"drover.v1.ListBudgetsRequest"> & {
+};
+
+/**
+ * Describes the message drover.v1.ListBudgetsRequest.
+ * Use `create(ListBudgetsRequestSchema)` to create a new message.
+ */
+export const ListBudgetsRequestSchema: GenMessage<ListBudgetsRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 29);
+
+/**
+ * All of them.
+ *
+ * @generated from message drover.v1.ListBudgetsResponse
+ */
+export type ListBudgetsResponse = Message<"drover.v1.ListBudgetsResponse"> & {
+  /**
+   * @generated from field: repeated drover.v1.Budget budgets = 1;
+   */
+  budgets: Budget[];
+};
+
+/**
+ * Describes the message drover.v1.ListBudgetsResponse.
+ * Use `create(ListBudgetsResponseSchema)` to create a new message.
+ */
+export const ListBudgetsResponseSchema: GenMessage<ListBudgetsResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 30);
+
+/**
+ * The whole budget: what is left out limits nothing.
+ *
+ * @generated from message drover.v1.SetBudgetRequest
+ */
+export type SetBudgetRequest = Message<"drover.v1.SetBudgetRequest"> & {
+  /**
+   * @generated from field: drover.v1.BudgetLimits budget = 1;
+   */
+  budget?: BudgetLimits | undefined;
+};
+
+/**
+ * Describes the message drover.v1.SetBudgetRequest.
+ * Use `create(SetBudgetRequestSchema)` to create a new message.
+ */
+export const SetBudgetRequestSchema: GenMessage<SetBudgetRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 31);
+
+/**
+ * As it is now.
+ *
+ * @generated from message drover.v1.SetBudgetResponse
+ */
+export type SetBudgetResponse = Message<"drover.v1.SetBudgetResponse"> & {
+  /**
+   * @generated from field: drover.v1.Budget budget = 1;
+   */
+  budget?: Budget | undefined;
+};
+
+/**
+ * Describes the message drover.v1.SetBudgetResponse.
+ * Use `create(SetBudgetResponseSchema)` to create a new message.
+ */
+export const SetBudgetResponseSchema: GenMessage<SetBudgetResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 32);
+
+/**
+ * Whose.
+ *
+ * @generated from message drover.v1.DeleteBudgetRequest
+ */
+export type DeleteBudgetRequest = Message<"drover.v1.DeleteBudgetRequest"> & {
+  /**
+   * @generated from field: string tenant = 1;
+   */
+  tenant: string;
+
+  /**
+   * Empty: the whole tenant's.
+   *
+   * @generated from field: string user = 2;
+   */
+  user: string;
+};
+
+/**
+ * Describes the message drover.v1.DeleteBudgetRequest.
+ * Use `create(DeleteBudgetRequestSchema)` to create a new message.
+ */
+export const DeleteBudgetRequestSchema: GenMessage<DeleteBudgetRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 33);
+
+/**
+ * Nothing to say.
+ *
+ * @generated from message drover.v1.DeleteBudgetResponse
+ */
+export type DeleteBudgetResponse = Message<"drover.v1.DeleteBudgetResponse"> & {
+};
+
+/**
+ * Describes the message drover.v1.DeleteBudgetResponse.
+ * Use `create(DeleteBudgetResponseSchema)` to create a new message.
+ */
+export const DeleteBudgetResponseSchema: GenMessage<DeleteBudgetResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 34);
+
+/**
+ * What, and from when to when, in whole days of UTC.
+ *
+ * @generated from message drover.v1.GetUsageRequest
+ */
+export type GetUsageRequest = Message<"drover.v1.GetUsageRequest"> & {
+  /**
+   * @generated from field: int64 since_ms = 1;
+   */
+  sinceMs: bigint;
+
+  /**
+   * Absent: until now.
+   *
+   * @generated from field: optional int64 until_ms = 2;
+   */
+  untilMs?: bigint | undefined;
+
+  /**
+   * @generated from field: drover.v1.UsageBy by = 3;
+   */
+  by: UsageBy;
+};
+
+/**
+ * Describes the message drover.v1.GetUsageRequest.
+ * Use `create(GetUsageRequestSchema)` to create a new message.
+ */
+export const GetUsageRequestSchema: GenMessage<GetUsageRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 35);
+
+/**
+ * By key.
+ *
+ * @generated from message drover.v1.GetUsageResponse
+ */
+export type GetUsageResponse = Message<"drover.v1.GetUsageResponse"> & {
+  /**
+   * @generated from field: repeated drover.v1.UsageRow rows = 1;
+   */
+  rows: UsageRow[];
+};
+
+/**
+ * Describes the message drover.v1.GetUsageResponse.
+ * Use `create(GetUsageResponseSchema)` to create a new message.
+ */
+export const GetUsageResponseSchema: GenMessage<GetUsageResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 36);
+
+/**
  * Nothing to say.
  *
  * @generated from message drover.v1.GetClusterRequest
@@ -711,7 +952,7 @@ export type GetClusterRequest = Message<"drover.v1.GetClusterRequest"> & {
  * Use `create(GetClusterRequestSchema)` to create a new message.
  */
 export const GetClusterRequestSchema: GenMessage<GetClusterRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 25);
+  messageDesc(file_drover_v1_coordinator, 37);
 
 /**
  * The cluster now.
@@ -730,7 +971,7 @@ export type GetClusterResponse = Message<"drover.v1.GetClusterResponse"> & {
  * Use `create(GetClusterResponseSchema)` to create a new message.
  */
 export const GetClusterResponseSchema: GenMessage<GetClusterResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 26);
+  messageDesc(file_drover_v1_coordinator, 38);
 
 /**
  * Which part.
@@ -749,7 +990,7 @@ export type ListWorkersRequest = Message<"drover.v1.ListWorkersRequest"> & {
  * Use `create(ListWorkersRequestSchema)` to create a new message.
  */
 export const ListWorkersRequestSchema: GenMessage<ListWorkersRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 27);
+  messageDesc(file_drover_v1_coordinator, 39);
 
 /**
  * One page.
@@ -775,7 +1016,7 @@ export type ListWorkersResponse = Message<"drover.v1.ListWorkersResponse"> & {
  * Use `create(ListWorkersResponseSchema)` to create a new message.
  */
 export const ListWorkersResponseSchema: GenMessage<ListWorkersResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 28);
+  messageDesc(file_drover_v1_coordinator, 40);
 
 /**
  * Which worker, and what it should be.
@@ -799,7 +1040,7 @@ export type SetDrainingRequest = Message<"drover.v1.SetDrainingRequest"> & {
  * Use `create(SetDrainingRequestSchema)` to create a new message.
  */
 export const SetDrainingRequestSchema: GenMessage<SetDrainingRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 29);
+  messageDesc(file_drover_v1_coordinator, 41);
 
 /**
  * The worker after the change.
@@ -818,7 +1059,7 @@ export type SetDrainingResponse = Message<"drover.v1.SetDrainingResponse"> & {
  * Use `create(SetDrainingResponseSchema)` to create a new message.
  */
 export const SetDrainingResponseSchema: GenMessage<SetDrainingResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 30);
+  messageDesc(file_drover_v1_coordinator, 42);
 
 /**
  * Which part.
@@ -837,7 +1078,7 @@ export type ListTokensRequest = Message<"drover.v1.ListTokensRequest"> & {
  * Use `create(ListTokensRequestSchema)` to create a new message.
  */
 export const ListTokensRequestSchema: GenMessage<ListTokensRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 31);
+  messageDesc(file_drover_v1_coordinator, 43);
 
 /**
  * One page.
@@ -863,7 +1104,7 @@ export type ListTokensResponse = Message<"drover.v1.ListTokensResponse"> & {
  * Use `create(ListTokensResponseSchema)` to create a new message.
  */
 export const ListTokensResponseSchema: GenMessage<ListTokensResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 32);
+  messageDesc(file_drover_v1_coordinator, 44);
 
 /**
  * The token wanted.
@@ -920,7 +1161,7 @@ export type CreateTokenRequest = Message<"drover.v1.CreateTokenRequest"> & {
  * Use `create(CreateTokenRequestSchema)` to create a new message.
  */
 export const CreateTokenRequestSchema: GenMessage<CreateTokenRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 33);
+  messageDesc(file_drover_v1_coordinator, 45);
 
 /**
  * With `secret`, this once.
@@ -939,7 +1180,7 @@ export type CreateTokenResponse = Message<"drover.v1.CreateTokenResponse"> & {
  * Use `create(CreateTokenResponseSchema)` to create a new message.
  */
 export const CreateTokenResponseSchema: GenMessage<CreateTokenResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 34);
+  messageDesc(file_drover_v1_coordinator, 46);
 
 /**
  * Which token.
@@ -958,7 +1199,7 @@ export type RevokeTokenRequest = Message<"drover.v1.RevokeTokenRequest"> & {
  * Use `create(RevokeTokenRequestSchema)` to create a new message.
  */
 export const RevokeTokenRequestSchema: GenMessage<RevokeTokenRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 35);
+  messageDesc(file_drover_v1_coordinator, 47);
 
 /**
  * The token after the change.
@@ -977,7 +1218,7 @@ export type RevokeTokenResponse = Message<"drover.v1.RevokeTokenResponse"> & {
  * Use `create(RevokeTokenResponseSchema)` to create a new message.
  */
 export const RevokeTokenResponseSchema: GenMessage<RevokeTokenResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 36);
+  messageDesc(file_drover_v1_coordinator, 48);
 
 /**
  * Where a gateway is.
@@ -1005,7 +1246,7 @@ export type RegisterGatewayRequest = Message<"drover.v1.RegisterGatewayRequest">
  * Use `create(RegisterGatewayRequestSchema)` to create a new message.
  */
 export const RegisterGatewayRequestSchema: GenMessage<RegisterGatewayRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 37);
+  messageDesc(file_drover_v1_coordinator, 49);
 
 /**
  * Nothing to say.
@@ -1020,7 +1261,7 @@ export type RegisterGatewayResponse = Message<"drover.v1.RegisterGatewayResponse
  * Use `create(RegisterGatewayResponseSchema)` to create a new message.
  */
 export const RegisterGatewayResponseSchema: GenMessage<RegisterGatewayResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 38);
+  messageDesc(file_drover_v1_coordinator, 50);
 
 /**
  * Which task, and who waits for the call.
@@ -1044,7 +1285,7 @@ export type OpenTunnelRequest = Message<"drover.v1.OpenTunnelRequest"> & {
  * Use `create(OpenTunnelRequestSchema)` to create a new message.
  */
 export const OpenTunnelRequestSchema: GenMessage<OpenTunnelRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 39);
+  messageDesc(file_drover_v1_coordinator, 51);
 
 /**
  * What the gateway waits for on its tunnel listener.
@@ -1073,7 +1314,7 @@ export type OpenTunnelResponse = Message<"drover.v1.OpenTunnelResponse"> & {
  * Use `create(OpenTunnelResponseSchema)` to create a new message.
  */
 export const OpenTunnelResponseSchema: GenMessage<OpenTunnelResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 40);
+  messageDesc(file_drover_v1_coordinator, 52);
 
 /**
  * Nothing to say.
@@ -1088,7 +1329,7 @@ export type ReadinessRequest = Message<"drover.v1.ReadinessRequest"> & {
  * Use `create(ReadinessRequestSchema)` to create a new message.
  */
 export const ReadinessRequestSchema: GenMessage<ReadinessRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 41);
+  messageDesc(file_drover_v1_coordinator, 53);
 
 /**
  * Whether the controller can do its work.
@@ -1119,7 +1360,7 @@ export type ReadinessResponse = Message<"drover.v1.ReadinessResponse"> & {
  * Use `create(ReadinessResponseSchema)` to create a new message.
  */
 export const ReadinessResponseSchema: GenMessage<ReadinessResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 42);
+  messageDesc(file_drover_v1_coordinator, 54);
 
 /**
  * Nothing to say.
@@ -1134,7 +1375,7 @@ export type MetricsRequest = Message<"drover.v1.MetricsRequest"> & {
  * Use `create(MetricsRequestSchema)` to create a new message.
  */
 export const MetricsRequestSchema: GenMessage<MetricsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 43);
+  messageDesc(file_drover_v1_coordinator, 55);
 
 /**
  * Prometheus text exposition format.
@@ -1153,11 +1394,11 @@ export type MetricsResponse = Message<"drover.v1.MetricsResponse"> & {
  * Use `create(MetricsResponseSchema)` to create a new message.
  */
 export const MetricsResponseSchema: GenMessage<MetricsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 44);
+  messageDesc(file_drover_v1_coordinator, 56);
 
 /**
  * Everything but what agents say (see Agent). Kept for later, with the issues that bring them:
- * tenants and budgets, checkpoints and results, streams of measurements, peers.
+ * tenants, checkpoints and results, streams of measurements, peers.
  *
  * @generated from service drover.v1.Coordinator
  */
@@ -1281,6 +1522,66 @@ export const Coordinator: GenService<{
     methodKind: "unary";
     input: typeof GetQueueRequestSchema;
     output: typeof GetQueueResponseSchema;
+  },
+  /**
+   * Why a job waits, and what would let it run.
+   *
+   * @generated from rpc drover.v1.Coordinator.ExplainJob
+   */
+  explainJob: {
+    methodKind: "unary";
+    input: typeof ExplainJobRequestSchema;
+    output: typeof ExplainJobResponseSchema;
+  },
+  /**
+   * Where a job would go, when, and what it would cost; nothing is written.
+   *
+   * @generated from rpc drover.v1.Coordinator.PlanJob
+   */
+  planJob: {
+    methodKind: "unary";
+    input: typeof PlanJobRequestSchema;
+    output: typeof PlanJobResponseSchema;
+  },
+  /**
+   * The caller's tenant's; with the scope budgets:manage everybody's.
+   *
+   * @generated from rpc drover.v1.Coordinator.ListBudgets
+   */
+  listBudgets: {
+    methodKind: "unary";
+    input: typeof ListBudgetsRequestSchema;
+    output: typeof ListBudgetsResponseSchema;
+  },
+  /**
+   * Makes or replaces a budget.
+   *
+   * @generated from rpc drover.v1.Coordinator.SetBudget
+   */
+  setBudget: {
+    methodKind: "unary";
+    input: typeof SetBudgetRequestSchema;
+    output: typeof SetBudgetResponseSchema;
+  },
+  /**
+   * What it limited is free again; what was used stays known.
+   *
+   * @generated from rpc drover.v1.Coordinator.DeleteBudget
+   */
+  deleteBudget: {
+    methodKind: "unary";
+    input: typeof DeleteBudgetRequestSchema;
+    output: typeof DeleteBudgetResponseSchema;
+  },
+  /**
+   * What was used, by the caller's tenant; with the scope budgets:manage by everybody.
+   *
+   * @generated from rpc drover.v1.Coordinator.GetUsage
+   */
+  getUsage: {
+    methodKind: "unary";
+    input: typeof GetUsageRequestSchema;
+    output: typeof GetUsageResponseSchema;
   },
   /**
    * The installation in a few numbers.

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { NOTHING, waiting, wanting, worker } from '../../../test/support/planning.ts';
-import { explain, planFirstFit, PLACEMENTS_PER_PLAN, type Plan } from './firstFit.ts';
+import { DEFAULT_POLICY, plan as planWith, type Plan } from './plan.ts';
 import { PlannerView, type PendingTask, type PlannerDeltas } from './view.ts';
 
 function viewOf(deltas: Partial<PlannerDeltas>): PlannerView {
@@ -13,15 +13,15 @@ function viewOf(deltas: Partial<PlannerDeltas>): PlannerView {
 
 let uids = 0;
 const plan = (view: PlannerView, nowMs = 1000): Plan =>
-  planFirstFit(view, nowMs, () => `ab${uids++}`);
+  planWith(view, nowMs, () => `ab${uids++}`, DEFAULT_POLICY);
 /** `task>worker` of every placement. */
 const placed = ({ placements }: Plan): string[] =>
   placements.map(({ tasks }) =>
     tasks.map(({ task, claim }) => `${task}>${claim.worker}`).join(' '),
   );
 
-describe('first fit', () => {
-  test('fills the first worker, then the next, the oldest job first', () => {
+describe('a plan', () => {
+  test('fills one worker, then the next, the oldest job first', () => {
     const two = wanting(2000);
     const view = viewOf({
       requests: [two],
@@ -29,7 +29,14 @@ describe('first fit', () => {
       pending: [waiting(two, 'j2'), waiting(two, 'j1', 1), waiting(two, 'j1'), waiting(two, 'j3')],
     });
     const made = plan(view);
-    expect(placed(made)).toEqual(['j1.0>w1', 'j1.1>w1', 'j2.0>w2', 'j3.0>w2']);
+    expect(placed(made).map((each) => each.split('>')[0])).toEqual([
+      'j1.0',
+      'j1.1',
+      'j2.0',
+      'j3.0',
+    ]);
+    const [a, b, c, d] = placed(made).map((each) => each.split('>')[1]);
+    expect([a === b, c === d, a === c]).toEqual([true, true, false]);
     const [first] = made.placements;
     expect(first).toMatchObject({ job: 'j1', round: 0, tasks: [{ version: 1 }] });
     expect(first?.tasks[0]?.claim).toMatchObject({
@@ -50,7 +57,12 @@ describe('first fit', () => {
     const made = plan(view);
     expect(placed(made)).toEqual(['j9.0>w1']);
     expect(made.waiting).toEqual([
-      { classKey: low.key, reason: 'no room on 1 worker: 1 with too few free CPUs' },
+      {
+        classKey: low.key,
+        why: expect.objectContaining({
+          sentence: 'no room on 1 worker: 1 with too few free CPUs',
+        }),
+      },
     ]);
   });
 
@@ -101,12 +113,11 @@ describe('first fit', () => {
 
   test('one plan stays short and says that there is more', () => {
     const none = wanting(0);
-    const pending = Array.from({ length: PLACEMENTS_PER_PLAN + 5 }, (_, i) =>
-      waiting(none, 'j', i),
-    );
+    const { placementsPerPlan } = DEFAULT_POLICY;
+    const pending = Array.from({ length: placementsPerPlan + 5 }, (_, i) => waiting(none, 'j', i));
     const view = viewOf({ requests: [none], workers: [worker('w1')], pending });
     const first = plan(view);
-    expect([first.placements.length, first.more]).toEqual([PLACEMENTS_PER_PLAN, true]);
+    expect([first.placements.length, first.more]).toEqual([placementsPerPlan, true]);
     const second = plan(view);
     expect([second.placements.length, second.more]).toEqual([5, false]);
   });
@@ -126,7 +137,9 @@ describe('a gang', () => {
         worker('w3', { network: 'b' }),
       ],
     });
-    expect(placed(plan(view))).toEqual(['j1.0>w2 j1.1>w3']);
+    const [whole] = plan(view).placements;
+    const used = whole?.tasks.map(({ claim }) => claim.worker);
+    expect(used?.toSorted()).toEqual(['w2', 'w3']);
   });
 
   test('or not at all, and then holds nothing', () => {
@@ -137,12 +150,11 @@ describe('a gang', () => {
     });
     const made = plan(view);
     expect(made.placements).toEqual([]);
-    expect(made.waiting[0]?.reason).toBe(
-      'no room on 2 workers: 2 with room for a member, but all 2 do not fit on one network',
+    expect(made.waiting[0]?.why.sentence).toBe(
+      'it needs room for 2 members on one network; the largest holds 1, ' +
+        'even when nothing else runs',
     );
-    expect([...view.workers.values()].map(({ capacity }) => capacity.cpuFree)).toEqual([
-      4000, 4000,
-    ]);
+    expect([...view.fleet.workers()].map(({ capacity }) => capacity.cpuFree)).toEqual([4000, 4000]);
   });
 
   test('several members share a worker that has room', () => {
@@ -177,7 +189,9 @@ describe('a class that did not fit', () => {
   test('is tried again when a worker comes or opens', () => {
     const closed = worker('w1', { open: false });
     const view = viewOf({ requests: [large], workers: [closed], pending: [waiting(large, 'j1')] });
-    expect(plan(view).waiting[0]?.reason).toBe('no room on 1 worker: 1 draining or out of contact');
+    expect(plan(view).waiting[0]?.why.sentence).toBe(
+      'the only worker is draining or out of contact',
+    );
     view.update({ ...NOTHING, workers: [{ ...closed, open: true }] });
     expect(placed(plan(view))).toEqual(['j1.0>w1']);
   });
@@ -193,33 +207,6 @@ describe('a class that did not fit', () => {
     view.update({ ...NOTHING, pending: [waiting(large, 'j1')], claimsGone: [task.claim.owner] });
     expect(placed(plan(view))).toEqual(['j1.0>w1']);
   });
-});
-
-test('the reason counts workers by why they were passed over', () => {
-  const request = wanting(2000, { pool: 'lab' });
-  expect(explain(request, new PlannerView())).toBe('no worker has joined yet');
-  const resources = worker('w').resources;
-  const lab = (id: string, more: object) =>
-    worker(id, { pool: 'lab', resources: { ...resources, ...more } });
-  const gpu = { kind: 'gpu' as const, count: 1, share: 1000, models: [], memoryBytes: 0 };
-  const view = viewOf({
-    workers: [
-      worker('w1'),
-      worker('w2'),
-      worker('w3', { pool: 'lab', open: false }),
-      lab('w4', { cpuMillis: 100 }),
-      lab('w5', { memoryBytes: 10 }),
-      lab('w6', { portRange: [5, 5] }),
-    ],
-  });
-  const wanted = { ...request, resources: { ...request.resources, memoryBytes: 20, ports: 2 } };
-  expect(explain(wanted, view)).toBe(
-    'no room on 6 workers: 2 not in pool lab, 1 draining or out of contact, ' +
-      '1 with too few free CPUs, 1 with too little free memory, 1 with too few free ports',
-  );
-  expect(explain({ ...wanted, resources: { ...wanted.resources, device: gpu } }, view)).toContain(
-    '3 with too few free devices that match',
-  );
 });
 
 test('plans never overbook, keep gangs whole on one network, and leave nothing that fits', () => {
@@ -267,16 +254,16 @@ test('plans never overbook, keep gangs whole on one network, and leave nothing t
 function checkPlan(view: PlannerView, made: Plan, pending: PendingTask[]): void {
   const used = new Map<string, number>();
   for (const { job, tasks } of made.placements) {
-    const request = view.classes.get(pending.find((task) => task.job === job)!.classKey)!.request;
+    const request = view.classes.get(pending.find((task) => task.job === job)!.classKey).request;
     expect(tasks).toHaveLength(request.gangSize);
-    const networks = tasks.map(({ claim }) => view.workers.get(claim.worker)!.info.network);
+    const networks = tasks.map(({ claim }) => view.fleet.worker(claim.worker)!.info.network);
     expect(new Set(networks).size).toBe(1);
     for (const { claim } of tasks) {
       used.set(claim.worker, (used.get(claim.worker) ?? 0) + claim.cpuMillis);
     }
   }
-  for (const [id, { info, capacity }] of view.workers) {
-    expect(capacity.cpuFree).toBe(info.resources.cpuMillis - (used.get(id) ?? 0));
+  for (const { info, capacity } of view.fleet.workers()) {
+    expect(capacity.cpuFree).toBe(info.resources.cpuMillis - (used.get(info.id) ?? 0));
     expect(capacity.cpuFree).toBeGreaterThanOrEqual(0);
   }
   // Whoever still waits is a class that was told why, and a single one of it fits nowhere.
@@ -284,7 +271,7 @@ function checkPlan(view: PlannerView, made: Plan, pending: PendingTask[]): void 
   for (const { request, queue } of view.classes.values()) {
     expect(queue.peek() !== null).toBe(told.has(request.key));
     if (!queue.peek() || request.gangSize > 1) continue;
-    const fits = [...view.workers.values()].some(
+    const fits = [...view.fleet.workers()].some(
       ({ capacity }) => capacity.fit(request.resources).fits,
     );
     expect(fits).toBe(false);

@@ -1,0 +1,139 @@
+/** /v1/plan, /v1/budgets and /v1/usage: what a job would cost, may cost, and has cost. */
+import { z } from 'zod';
+import {
+  budgetLimits,
+  budgetTenant,
+  budgetUser,
+  budgetView,
+  planView,
+  usageQuery,
+  usageRow,
+} from '../../protocol/budgets.ts';
+import type { Coordinator } from '../../protocol/coordinator.ts';
+import { jobSpec } from '../../protocol/jobSpec.ts';
+import type { App } from '../app.ts';
+import { found, list, one } from './envelope.ts';
+
+const tags = ['budgets'];
+const tenantParams = z.strictObject({ tenant: budgetTenant });
+const userParams = tenantParams.extend({ user: budgetUser.min(1) });
+const deleted = one(z.object({ tenant: z.string(), user: z.string() }));
+
+export function budgetRoutes(app: App, coordinator: Coordinator): void {
+  readRoutes(app, coordinator);
+  tenantRoutes(app, coordinator);
+  userRoutes(app, coordinator);
+}
+
+function readRoutes(app: App, coordinator: Coordinator): void {
+  const config = { access: 'jobs:read' } as const;
+  app.route({
+    method: 'POST',
+    url: '/v1/plan',
+    config,
+    schema: {
+      tags: ['jobs'],
+      summary: 'Where a job would go, when, and what it would cost; nothing is written',
+      body: jobSpec,
+      response: { 200: one(planView) },
+    },
+    handler: async ({ principal, body }) => found(await coordinator.plan(principal, body)),
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/v1/budgets',
+    config,
+    schema: {
+      tags,
+      summary: "The tenant's budgets; with budgets:manage everybody's",
+      response: { 200: list(budgetView) },
+    },
+    handler: async ({ principal }) => whole(await coordinator.listBudgets(principal)),
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/v1/usage',
+    config,
+    schema: {
+      tags,
+      summary: 'What the tenant used; with budgets:manage what everybody used',
+      querystring: usageQuery,
+      response: { 200: list(usageRow) },
+    },
+    handler: async ({ principal, query }) => whole(await coordinator.usage(principal, query)),
+  });
+}
+
+function tenantRoutes(app: App, coordinator: Coordinator): void {
+  const config = { access: 'budgets:manage' } as const;
+  app.route({
+    method: 'PUT',
+    url: '/v1/budgets/:tenant',
+    config,
+    schema: {
+      tags,
+      summary: 'Make or replace the budget of a tenant',
+      params: tenantParams,
+      body: budgetLimits,
+      response: { 200: one(budgetView) },
+    },
+    handler: async ({ principal, params, body }) =>
+      found(await coordinator.setBudget(principal, { ...body, ...params, user: '' })),
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/v1/budgets/:tenant',
+    config,
+    schema: {
+      tags,
+      summary: 'Delete the budget of a tenant; what was used stays known',
+      params: tenantParams,
+      response: { 200: deleted },
+    },
+    handler: async ({ principal, params }) => {
+      await coordinator.deleteBudget(principal, params.tenant, '');
+      return found({ tenant: params.tenant, user: '' });
+    },
+  });
+}
+
+function userRoutes(app: App, coordinator: Coordinator): void {
+  const config = { access: 'budgets:manage' } as const;
+  app.route({
+    method: 'PUT',
+    url: '/v1/budgets/:tenant/users/:user',
+    config,
+    schema: {
+      tags,
+      summary: 'Make or replace the budget of a user',
+      params: userParams,
+      body: budgetLimits,
+      response: { 200: one(budgetView) },
+    },
+    handler: async ({ principal, params, body }) =>
+      found(await coordinator.setBudget(principal, { ...body, ...params })),
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/v1/budgets/:tenant/users/:user',
+    config,
+    schema: {
+      tags,
+      summary: 'Delete the budget of a user; what was used stays known',
+      params: userParams,
+      response: { 200: deleted },
+    },
+    handler: async ({ principal, params }) => {
+      await coordinator.deleteBudget(principal, params.tenant, params.user);
+      return found(params);
+    },
+  });
+}
+
+function whole<Item>(data: Item[]): { data: Item[]; meta: { nextCursor: null } } {
+  return { data, meta: { nextCursor: null } };
+}

@@ -1,0 +1,23 @@
+/** What a tenant, or one of its users (an empty user is the whole tenant), has used. */
+
+/** Use over time, halved every half-life: resource times milliseconds. */
+export interface Usage {
+  cpuMillis: number;
+  memoryMiB: number;
+  deviceMillis: number;
+  asOfMs: number;
+}
+
+export interface Account {
+  tenant: string;
+  user: string;
+  usage: Usage;
+  /** The day (since 1970, UTC) and month the sums beside them are of. */
+  day: number;
+  dayMicros: number;
+  dayDeviceMs: number;
+  month: number;
+  monthMicros: number;
+  monthDeviceMs: number;
+  version: number;
+}

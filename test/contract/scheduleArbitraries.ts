@@ -1,0 +1,88 @@
+/** Random explanations, plans, budgets and usage. */
+import * as fc from 'fast-check';
+import { AT_LIMIT, BUDGET_MODES } from '../../src/model/budget.ts';
+import { JOB_STATES } from '../../src/model/job.ts';
+import { USAGE_BY } from '../../src/protocol/budgets.ts';
+import { ms, nullable, small, text, word } from './arbitraries.ts';
+
+const amount = fc.double({ noNaN: true, noDefaultInfinity: true });
+
+export const why = fc.record({
+  job: text,
+  state: fc.constantFrom(...JOB_STATES),
+  code: text,
+  sentence: text,
+  workers: fc.array(fc.record({ reason: text, count: small, text }), { maxLength: 3 }),
+  position: nullable(small),
+  ahead: nullable(small),
+  aheadSample: fc.array(fc.record({ job: text, name: text, rule: text }), { maxLength: 3 }),
+  rule: text,
+  quota: nullable(fc.record({ tenant: text, user: text, what: text, limit: amount, used: amount })),
+  predictedStartAtMs: nullable(ms),
+  suggestions: fc.array(text, { maxLength: 3 }),
+  tasks: fc.record({ waiting: small, running: small }),
+  atMs: ms,
+});
+
+export const plan = fc.record({
+  never: nullable(text),
+  options: fc.array(
+    fc.record({
+      pool: text,
+      startsAtMs: nullable(ms),
+      worker: nullable(text),
+      pricePerHourMicros: ms,
+      costMicros: nullable(ms),
+      reason: text,
+    }),
+    { maxLength: 3 },
+  ),
+});
+
+const hours = fc.nat().map((thousandths) => thousandths / 1000);
+const limits = {
+  weight: fc.integer({ min: 1, max: 1_000_000 }).map((thousandths) => thousandths / 1000),
+  deviceMillis: nullable(fc.nat({ max: 1_000_000_000 })),
+  deviceHoursPerDay: nullable(hours),
+  deviceHoursPerMonth: nullable(hours),
+  microsPerDay: nullable(ms),
+  microsPerMonth: nullable(ms),
+  mode: fc.constantFrom(...BUDGET_MODES),
+  atLimit: fc.constantFrom(...AT_LIMIT),
+};
+
+export const budgetInput = fc.record({
+  tenant: word,
+  user: text,
+  ...limits,
+  version: nullable(ms),
+});
+
+export const budget = fc.record({
+  tenant: text,
+  user: text,
+  ...limits,
+  version: ms,
+  used: fc.record({
+    deviceMillis: ms,
+    deviceHoursDay: amount,
+    deviceHoursMonth: amount,
+    microsDay: ms,
+    microsMonth: ms,
+    heldMicros: ms,
+  }),
+});
+
+export const usageQuery = fc.record({
+  sinceMs: ms,
+  untilMs: ms,
+  by: fc.constantFrom(...USAGE_BY),
+});
+
+export const usageRow = fc.record({
+  key: text,
+  deviceHours: amount,
+  cpuHours: amount,
+  costMicros: ms,
+  attempts: ms,
+});
