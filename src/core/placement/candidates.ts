@@ -64,9 +64,17 @@ export class Candidates {
     return true;
   }
 
-  /** A gang counts its room, and a choice that begins or is small sees all. */
+  /**
+   * A gang counts its room, what is preferred must be found wherever it is, and a choice that
+   * begins or is small sees all.
+   */
   #mostNew(states: States): number {
-    const all = this.#byLocality || this.#seen === 0 || states.size < MANY_STATES;
+    const { constraints } = this.shape.request.placement;
+    const all =
+      this.#byLocality ||
+      this.#seen === 0 ||
+      states.size < MANY_STATES ||
+      constraints.some(({ preferred }) => preferred);
     return all ? Number.POSITIVE_INFINITY : NEW_LOOKED_AT;
   }
 

@@ -1,5 +1,5 @@
 /** What has been asked for so far: the mix of device work that the score keeps room for. */
-import type { DeviceRequest } from '../../model/resources.ts';
+import type { DeviceRequest, ResourceRequest } from '../../model/resources.ts';
 import type { PlacementRequest } from './request.ts';
 
 /** One kind of device work and how often it was asked for. */
@@ -18,42 +18,68 @@ export interface DemandMix {
   cpuPerByte: number | null;
 }
 
-/** Too few to call it a mix: until then the fullest worker that fits is taken. */
-const FIRST_MIX_AT = 32;
-/** Then old ones count half, so that the mix follows what people do now. */
+/** From this many asks on old ones count half, so that the mix follows what people do now. */
 const REMEMBERED = 8192;
+/** Looks get rarer as the mix settles: at so many times the asks, but not rarer than this. */
+const LOOK_AT_TIMES = 1.5;
+const LOOK_EVERY = 4096;
 /** The rarest beyond this many say little and cost time. */
 const CLASSES_IN_MIX = 512;
 /** Of the weight must have moved between classes before everything is scored anew. */
 const DRIFT_WORTH_IT = 0.05;
 
+/** Counted before anybody asked: a young fleet fills devices in use before it opens others. */
+const EXPECTED_ASKS = 24;
+const EXPECTED_CPU_MILLIS = 4000;
+const EXPECTED: DeviceRequest = { kind: 'gpu', count: 1, share: 1000, models: [], memoryBytes: 0 };
+
 export class Demand {
-  mix: DemandMix | null = null;
+  mix: DemandMix;
   readonly #classes = new Map<string, DemandClass>();
   #total = 0;
-  #nextLook = FIRST_MIX_AT;
+  #nextLook = 0;
+
+  constructor() {
+    const resources = {
+      cpuMillis: EXPECTED_CPU_MILLIS,
+      memoryBytes: 0,
+      device: EXPECTED,
+      ports: 0,
+    };
+    this.#classOf(resources, EXPECTED).count = EXPECTED_ASKS;
+    this.#total = EXPECTED_ASKS;
+    this.mix = mixOf(this.#classes.values());
+    this.#nextLook = this.#total + 1;
+  }
 
   /** Null for work without devices: it strands none. */
   classOf({ resources }: PlacementRequest): DemandClass | null {
-    const { cpuMillis, memoryBytes, device } = resources;
-    if (!device) return null;
+    return resources.device && this.#classOf(resources, resources.device);
+  }
+
+  #classOf({ cpuMillis, memoryBytes }: ResourceRequest, device: DeviceRequest): DemandClass {
     const key = JSON.stringify([cpuMillis, memoryBytes, device]);
-    return this.#classes.get(key) ?? { key, cpuMillis, memoryBytes, device, count: 0 };
+    let known = this.#classes.get(key);
+    if (!known) {
+      known = { key, cpuMillis, memoryBytes, device, count: 0 };
+      this.#classes.set(key, known);
+    }
+    return known;
   }
 
   asked(of: DemandClass, times: number): void {
-    if (of.count === 0) this.#classes.set(of.key, of);
+    // It may have been forgotten while its owner kept it.
+    if (of.count === 0 && !this.#classes.has(of.key)) this.#classes.set(of.key, of);
     of.count += times;
     this.#total += times;
     if (this.#total >= this.#nextLook) this.#look();
   }
 
-  /** Looks get rarer as the mix settles. */
   #look(): void {
     const mix = mixOf(this.#classes.values());
-    if (!this.mix || driftOf(this.mix, mix) > DRIFT_WORTH_IT) this.mix = mix;
+    if (driftOf(this.mix, mix) > DRIFT_WORTH_IT) this.mix = mix;
     if (this.#total >= REMEMBERED) this.#forgetHalf();
-    this.#nextLook = 2 * this.#total;
+    this.#nextLook = Math.min(LOOK_AT_TIMES * this.#total, this.#total + LOOK_EVERY);
   }
 
   #forgetHalf(): void {
@@ -76,7 +102,7 @@ function mixOf(all: Iterable<DemandClass>): DemandMix {
   const sum = (of: (each: DemandClass) => number): number =>
     common.reduce((all, each) => all + each.count * of(each), 0);
   const memory = sum(({ memoryBytes }) => memoryBytes);
-  const cpu = sum(({ cpuMillis }) => cpuMillis);
+  const cpu = sum(({ cpuMillis, memoryBytes }) => (memoryBytes > 0 ? cpuMillis : 0));
   return { classes, cpuPerByte: memory > 0 ? cpu / memory : null };
 }
 

@@ -48,7 +48,7 @@ export class Fleet {
   readonly #states = new States();
   readonly #shapes = new Shapes();
   readonly #demand = new Demand();
-  #score = new Score(null);
+  #score = new Score(this.#demand.mix);
   /** States that may be scored anew now. */
   #rescoring = 0;
 

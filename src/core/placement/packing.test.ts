@@ -33,8 +33,8 @@ const WORK: [weight: number, count: number, share: number, cores: number, models
 test('a fleet that is asked for more than it has gets full', () => {
   const runs = [1, 2, 3].map(fillBy);
   const mean = runs.reduce((sum, full) => sum + full, 0) / runs.length;
-  // The fullest worker that fits, which is what is taken before a mix is known, reaches 92.9.
-  expect(mean).toBeGreaterThan(94.2);
+  // Always the fullest worker that fits reaches 92.9.
+  expect(mean).toBeGreaterThan(95);
 });
 
 /** Percent of device thousandths in use after 130 % were asked for. */

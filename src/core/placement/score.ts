@@ -1,6 +1,6 @@
 /** How much a placement strands: the less, the better. */
 import type { ResourceRequest } from '../../model/resources.ts';
-import { WHOLE_DEVICE } from './capacity.ts';
+import { WHOLE_DEVICE, matches } from './capacity.ts';
 import type { DemandMix } from './demand.ts';
 import type { DeviceGroup, Kind } from './kinds.ts';
 import { cpuLevel, cpuStepOf, idleAt, sharedAt, strandingTables } from './stranding.ts';
@@ -12,6 +12,12 @@ const FULLER_WORKER = 0.015;
 /** And then the one with less CPU left, as a part of all. */
 const FULLER_CPU = 0.0001;
 
+/**
+ * What idle devices of one worker are worth together, beyond what the mix says: large work is rare,
+ * and must find a worker when it comes. By the square of their number, over what the worker has.
+ */
+const TOGETHER = 0.5 / 8;
+
 interface GroupTables {
   positions: readonly number[];
   tables: StrandingTables;
@@ -19,15 +25,15 @@ interface GroupTables {
 
 /** Values of one mix. Tables are made when a worker that needs them is first looked at. */
 export class Score {
-  readonly mix: DemandMix | null;
+  readonly mix: DemandMix;
   readonly #tables = new Map<string, StrandingTables>();
   readonly #groups = new Map<Kind, GroupTables[]>();
   readonly #after: number[] = [];
   readonly #cpuPerByte: number | null;
 
-  constructor(mix: DemandMix | null) {
+  constructor(mix: DemandMix) {
     this.mix = mix;
-    this.#cpuPerByte = mix?.cpuPerByte ?? null;
+    this.#cpuPerByte = mix.cpuPerByte;
   }
 
   /** For a task that changes nothing but CPU. */
@@ -55,7 +61,7 @@ export class Score {
     const fuller =
       (FULLER_WORKER * state.deviceMillisFree) / WHOLE_DEVICE +
       (FULLER_CPU * cpuLeft) / kind.info.resources.cpuMillis;
-    if (!this.mix || devices.length === 0) return fuller;
+    if (devices.length === 0) return fuller;
     if (state.valuedBy !== this) {
       state.value = this.#value(kind, state.devices, cpuFree, memoryFree);
       state.valuedBy = this;
@@ -86,6 +92,7 @@ export class Score {
       if (idleDevices === 0) continue;
       const forIdle = cpuLevel(cpuUsable - inUse * cpuPerMilli, cpuStep);
       value += idle[idleAt(idleDevices, forIdle)] as number;
+      value -= (TOGETHER * idleDevices * idleDevices) / positions.length;
     }
     return value;
   }
@@ -103,12 +110,16 @@ export class Score {
     return groups;
   }
 
+  /** Devices that the same work of the mix can use have the same tables. */
   #tablesOf(group: DeviceGroup, cpuStep: number): StrandingTables {
-    const key = `${cpuStep}|${group.key}`;
+    const { mix } = this;
+    const usable = mix.classes.filter(({ of }) => matches(group.device, of.device));
+    const all = usable.length === mix.classes.length;
+    const key = `${cpuStep}|${all ? 'all' : usable.map(({ of }) => of.key).join()}`;
     let tables = this.#tables.get(key);
     const devices = group.positions.length;
     if (!tables || tables.devices < devices) {
-      tables = strandingTables(this.mix as DemandMix, group.device, cpuStep, devices);
+      tables = strandingTables(mix, usable, cpuStep, devices);
       this.#tables.set(key, tables);
     }
     return tables;

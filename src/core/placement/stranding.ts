@@ -8,13 +8,11 @@
  * small to large. Work that strands less is weighted higher, since the scheduler would rather send
  * that here; and at each step nothing more may come.
  *
- * The constants were fitted on seeds other than those that are reported, for all lists at once; the
- * figures change by less than 0.1 when any of them is changed by a quarter. docs/placement.md has
- * the measurements.
+ * The constants were fitted on the openb lists, all five at once. docs/placement.md says how, and
+ * what was measured.
  */
-import { WHOLE_DEVICE, matches } from './capacity.ts';
+import { WHOLE_DEVICE } from './capacity.ts';
 import type { DemandMix } from './demand.ts';
-import type { Device } from '../../model/resources.ts';
 
 /**
  * Odds that nothing more comes, against one more task of the mix: for a device in use, and for the
@@ -29,7 +27,7 @@ const CPU_KEPT_FOR_SHARED = 1.5;
 
 /** Levels of free CPU that are told apart; a step is at least this many millicores. */
 const CPU_LEVELS = 65;
-const CPU_STEP_MIN = 125;
+const CPU_STEP_MIN = 500;
 const DEVICE_STEP = 10;
 const DEVICE_LEVELS = WHOLE_DEVICE / DEVICE_STEP + 1;
 
@@ -69,25 +67,25 @@ export function cpuStepOf(cpuMillis: number): number {
   return step;
 }
 
+/** `usable`: the part of the mix that could run on the device. */
 export function strandingTables(
   mix: DemandMix,
-  device: Device,
+  usable: DemandMix['classes'],
   cpuStep: number,
   devices: number,
 ): StrandingTables {
-  const steps = stepsOf(mix, device, cpuStep);
+  const steps = stepsOf(usable, cpuStep);
   const inUse = sharedTable(steps.filter(({ share }) => share < DEVICE_LEVELS - 1));
   const idle = idleTable(steps, inUse.stranded, devices);
   const { score: shared } = inUse;
   return { cpuStep, devices, shared, idle, cpuPerMilli: cpuPerMilliOf(mix) };
 }
 
-/** What of the mix could run on the device, in levels, alike ones together. */
-function stepsOf(mix: DemandMix, device: Device, cpuStep: number): Step[] {
+/** In levels, alike ones together. */
+function stepsOf(classes: DemandMix['classes'], cpuStep: number): Step[] {
   const steps = new Map<string, Step>();
-  for (const { of, weight } of mix.classes) {
+  for (const { of, weight } of classes) {
     const { cpuMillis, device: wanted } = of;
-    if (!matches(device, wanted)) continue;
     const cpu = Math.ceil(cpuMillis / cpuStep);
     if (cpu >= CPU_LEVELS) continue;
     const share = Math.ceil(wanted.share / DEVICE_STEP);
