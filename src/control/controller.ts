@@ -71,7 +71,7 @@ export interface Controller {
 const DEFAULT_TENANT = 'default';
 
 export function createController(options: ControllerOptions): Controller {
-  const { clock, random, log, settings, history, logs } = options;
+  const { clock, random, log, settings, history, logs, planner } = options;
   const { halfLifeMs } = settings.schedule;
   const state = new State(options.snapshot, { pools: settings.pools, halfLifeMs });
   const sessions = new Sessions(clock);
@@ -101,10 +101,10 @@ export function createController(options: ControllerOptions): Controller {
     loops.push(started);
     return started;
   };
-  const { planner } = options;
   const placed: typeof metrics.placed = (...counts) => metrics.placed(...counts);
   const schedule = { ...core, reasons, planner, hint: hintSchedule, placed };
   const scheduleLoop = loop('schedule', settings.loops.scheduleMs, createScheduleStep(schedule));
+  const settled = (): Promise<void> => scheduleLoop.settled();
   const lastContact = (worker: WorkerId): number => sessions.lastContactBootMs(worker);
   const lost = (worker: WorkerId): void => {
     sessions.forget(worker);
@@ -133,8 +133,8 @@ export function createController(options: ControllerOptions): Controller {
     ...fleet,
     ...jobs,
     ...logAccess,
-    ...createWhy({ state, planner, clock, reasons, getJob: jobs.getJob }),
-    ...createPlan({ state, planner, committer, clock, pools: settings.pools }),
+    ...createWhy({ state, planner, settled, clock, reasons, getJob: jobs.getJob }),
+    ...createPlan({ state, planner, settled, committer, clock, pools: settings.pools }),
     ...createBudgets({ ...core, history }),
     ...createTunnelCalls({ state, jobs, tunnels, sessions }),
     join: (token, request) => agents.join(token, request),

@@ -10,6 +10,8 @@ import type { LoopHealth } from '../protocol/coordinator.ts';
 export interface Loop {
   /** Something happened that the loop may want to see soon. */
   hint(): void;
+  /** Resolves when what was hinted at before has been seen. */
+  settled(): Promise<void>;
   health(): LoopHealth;
   steps(): number;
   /** Resolves when a step in progress is over; none starts after. */
@@ -80,6 +82,11 @@ export function startLoop(options: LoopOptions): Loop {
     hint() {
       again = true;
       if (!running) start();
+    },
+    async settled() {
+      // A step in progress may have begun before the hint; the next one has not.
+      await running;
+      await running;
     },
     health() {
       const lateMs = Math.max(LATE_AT_LEAST_MS, LATE_PERIODS * periodMs);

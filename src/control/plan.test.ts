@@ -48,7 +48,8 @@ test('prices by pool: of all tasks, for as long as they may run; terms are kept'
   const pools = [rented, freePool('lab')];
   const committer = { durable: async () => undefined } as Committer;
   const planner = createPlanner(seededRandom(1));
-  const priced = createPlan({ state, planner, committer, clock: it.clock, pools });
+  const settled = async (): Promise<void> => undefined;
+  const priced = createPlan({ state, planner, settled, committer, clock: it.clock, pools });
   const spec = jobSpec.parse({
     command: ['x'],
     resources: { cpuMillis: 1000, device: { count: 2 } },

@@ -16,6 +16,7 @@ import type { Planner } from './planner.ts';
 export interface PlanOptions {
   state: State;
   planner: Planner;
+  settled: () => Promise<void>;
   committer: Committer;
   clock: Clock;
   pools: readonly PoolPolicy[];
@@ -24,7 +25,7 @@ export interface PlanOptions {
 type Option = PlanView['options'][number];
 
 export function createPlan(options: PlanOptions): Pick<Coordinator, 'plan'> {
-  const { state, planner, committer, clock, pools } = options;
+  const { state, planner, settled, committer, clock, pools } = options;
   return {
     async plan(who, spec) {
       const request = requestOf({ tenant: who.tenant, owner: who.user, spec });
@@ -36,6 +37,7 @@ export function createPlan(options: PlanOptions): Pick<Coordinator, 'plan'> {
           allows(terms, request) &&
           neverFits({ ...spec, pool: name }, pools, state.pools) === null,
       );
+      await settled();
       const previews = await planner.preview(request, clock.now());
       const found = usable.map((pool) =>
         optionIn(

@@ -17,6 +17,8 @@ import { asPlanned } from './whyWorkers.ts';
 export interface WhyOptions {
   state: State;
   planner: Planner;
+  /** The planner has heard of all that happened until now. */
+  settled: () => Promise<void>;
   clock: Clock;
   /** Why the head of each class waits, from the last plan. */
   reasons: ReadonlyMap<string, Explanation>;
@@ -41,6 +43,7 @@ export function createWhy(options: WhyOptions): Pick<Coordinator, 'why'> {
       const live = state.jobs.get(id as JobId);
       const own = live?.job.tenant === who.tenant && live.job.endedAtMs === null;
       const waits = own && live.counts.PENDING > 0 && !live.waitsFor;
+      if (waits) await options.settled();
       const planned = waits
         ? await planner.explain(live.job.id, requestOf(live.job), clock.now())
         : null;
