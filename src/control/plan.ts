@@ -2,10 +2,9 @@
 import type { PoolPreview } from '../core/explain/preview.ts';
 import { freePool, neverFits, type PoolPolicy } from '../core/placement/admission.ts';
 import { allows } from '../core/placement/constraints.ts';
-import { costOf, priceOf } from '../core/money.ts';
+import { costOf, hourMicros } from '../core/money.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { JobSpec } from '../model/job.ts';
-import type { ResourceRequest } from '../model/resources.ts';
 import type { PlanView } from '../protocol/budgets.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
 import { requestOf } from '../state/requests.ts';
@@ -57,7 +56,8 @@ export function createPlan(options: PlanOptions): Pick<Coordinator, 'plan'> {
 /** Of a pool that has workers the planner says when; the price is that of the whole job. */
 function optionIn(pool: PoolPolicy, spec: JobSpec, preview: PoolPreview | undefined): Option {
   const { tasks, atOnce } = taskCounts(spec);
-  const each = hourMicros(spec.resources, pool);
+  const { device, cpuMillis } = spec.resources;
+  const each = hourMicros(device ? device.count * device.share : 0, cpuMillis, pool);
   const costMicros = spec.timeLimitMs > 0 ? tasks * costOf(each, spec.timeLimitMs) : null;
   const price = { pool: pool.name, pricePerHourMicros: atOnce * each, costMicros };
   if (!preview) {
@@ -72,12 +72,6 @@ function taskCounts({ shape }: JobSpec): { tasks: number; atOnce: number } {
   if (shape.kind === 'gang') return { tasks: shape.size, atOnce: shape.size };
   const tasks = shape.indices.length;
   return { tasks, atOnce: shape.limit > 0 ? Math.min(shape.limit, tasks) : tasks };
-}
-
-/** Of one task, in millionths. */
-function hourMicros({ cpuMillis, device }: ResourceRequest, pool: PoolPolicy): number {
-  const devices = Array.from({ length: device?.count ?? 0 }, (_, at) => at);
-  return priceOf({ devices, share: device?.share ?? 0, cpuMillis }, pool);
 }
 
 function soonestThenCheapest(a: Option, b: Option): number {

@@ -11,7 +11,7 @@ interface Claimed {
   cpuMillis: number;
 }
 
-interface Price {
+export interface Price {
   deviceHourMicros: number;
   cpuHourMicros: number;
 }
@@ -22,13 +22,23 @@ export function deviceMillisOf({ devices, share }: Omit<Claimed, 'cpuMillis'>): 
 }
 
 export function priceOf(claim: Claimed, price: Price): number {
-  const devices = (deviceMillisOf(claim) * price.deviceHourMicros) / 1000;
-  return Math.round(devices + (claim.cpuMillis * price.cpuHourMicros) / 1000);
+  return hourMicros(deviceMillisOf(claim), claim.cpuMillis, price);
+}
+
+/** The one sum: a planner's forecast, a hold and a charge must agree to the last millionth. */
+export function hourMicros(deviceMillis: number, cpuMillis: number, price: Price): number {
+  const devices = (deviceMillis * price.deviceHourMicros) / 1000;
+  return Math.round(devices + (cpuMillis * price.cpuHourMicros) / 1000);
 }
 
 /** How far ahead money and device time are set aside for something that runs. */
 export function holdMs(timeLimitMs: number): number {
   return timeLimitMs > 0 ? Math.min(timeLimitMs, HOUR_MS) : HOUR_MS;
+}
+
+/** What is set aside of money: never less than what will be charged. */
+export function holdMicros(priceMicros: number, ms: number): number {
+  return Math.ceil((priceMicros / HOUR_MS) * ms);
 }
 
 /** Rises with the time, so what is still to be charged is the difference of two of these. */

@@ -20,6 +20,17 @@ function decayed(usage: Usage, nowMs: number, halfLifeMs: number): Usage {
   };
 }
 
+/** What was held on average over the time that counts. */
+export function averageHeld(usage: Usage, nowMs: number, halfLifeMs: number): Use {
+  const now = decayed(usage, nowMs, halfLifeMs);
+  const overMs = windowMs(halfLifeMs);
+  return {
+    cpuMillis: now.cpuMillis / overMs,
+    memoryMiB: now.memoryMiB / overMs,
+    deviceMillis: now.deviceMillis / overMs,
+  };
+}
+
 /** Adds what was held evenly for `ms` until now: its older part weighs less already. */
 export function addUse(
   usage: Usage,

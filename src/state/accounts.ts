@@ -2,7 +2,7 @@
  * Who has used what, holds what and may have what: one account for each tenant and each of its
  * users. Sums only; charges.ts decides what is added.
  */
-import { dayOf, deviceMsOf, HOUR_MS, holdMs, monthOf } from '../core/money.ts';
+import { dayOf, deviceMsOf, holdMicros, holdMs, HOUR_MS, monthOf } from '../core/money.ts';
 import type { PlannerAccount } from '../core/schedule/view.ts';
 import type { Account } from '../model/account.ts';
 import type { Budget } from '../model/budget.ts';
@@ -26,7 +26,7 @@ export function holdOf(deviceMillis: number, priceMicros: number, timeLimitMs: n
   return {
     deviceMillis,
     deviceMs: deviceMsOf(deviceMillis, ms),
-    micros: Math.ceil((priceMicros / HOUR_MS) * ms),
+    micros: holdMicros(priceMicros, ms),
   };
 }
 

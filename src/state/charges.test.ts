@@ -4,27 +4,16 @@ import { TestState } from '../../test/support/testState.ts';
 import { HOUR_MS } from '../core/money.ts';
 import { freePool } from '../core/placement/admission.ts';
 import type { Budget } from '../model/budget.ts';
-import type { AttemptUid, WorkerId } from '../model/ids.ts';
-import type { LiveJob } from './live.ts';
+import type { AttemptUid, ClusterId, WorkerId } from '../model/ids.ts';
+import { emptySnapshot, type LiveJob } from './live.ts';
 import { State } from './state.ts';
 
 const DOLLAR = 1_000_000;
 const POOL = { ...freePool('default'), deviceHourMicros: 2 * DOLLAR, cpuHourMicros: DOLLAR / 10 };
-const EMPTY = { clusterId: 'c0' as never, epoch: 1, seq: 0, jobs: [], tasks: [], attempts: [] };
-const REST = {
-  claims: [],
-  workers: [],
-  tokens: [],
-  budgets: [],
-  accounts: [],
-  usageDays: [],
-  idempotency: [],
-};
-
 let it: TestState;
 let worker: WorkerId;
 beforeEach(() => {
-  it = new TestState(new State({ ...EMPTY, ...REST }, { pools: [POOL] }));
+  it = new TestState(new State(emptySnapshot('c0' as ClusterId, 1), { pools: [POOL] }));
   worker = it.join('m1');
 });
 

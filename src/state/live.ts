@@ -109,6 +109,13 @@ export interface Snapshot {
   idempotency: KeyedSubmission[];
 }
 
+/** What a store that nothing was written to yet would give. */
+export function emptySnapshot(clusterId: ClusterId, epoch: number): Snapshot {
+  const work = { jobs: [], tasks: [], attempts: [], claims: [], workers: [], tokens: [] };
+  const money = { budgets: [], accounts: [], usageDays: [] };
+  return { clusterId, epoch, seq: 0, ...work, ...money, idempotency: [] };
+}
+
 /** Indices of an array need not be dense; the list is sorted by them. */
 export function taskAt(tasks: Task[], index: number): Task | undefined {
   if (tasks[index]?.index === index) return tasks[index];

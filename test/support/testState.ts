@@ -8,7 +8,7 @@ import type { JobId, WorkerId } from '../../src/model/ids.ts';
 import type { Task } from '../../src/model/task.ts';
 import { jobSpec, type SubmittedSpec } from '../../src/protocol/jobSpec.ts';
 import { apply } from '../../src/state/apply.ts';
-import type { LiveJob, Snapshot } from '../../src/state/live.ts';
+import { emptySnapshot, type LiveJob } from '../../src/state/live.ts';
 import type {
   Assign,
   Join,
@@ -20,28 +20,14 @@ import type {
 import { requestOf } from '../../src/state/requests.ts';
 import { State } from '../../src/state/state.ts';
 
-const EMPTY: Snapshot = {
-  clusterId: 'c0test' as ClusterId,
-  epoch: 1_800_000_000_000,
-  seq: 0,
-  jobs: [],
-  tasks: [],
-  attempts: [],
-  claims: [],
-  workers: [],
-  tokens: [],
-  budgets: [],
-  accounts: [],
-  usageDays: [],
-  idempotency: [],
-};
+const EPOCH = 1_800_000_000_000;
 
 export class TestState {
   readonly state: State;
   nowMs = 1000;
   #uids = 0;
 
-  constructor(state: State = new State(structuredClone(EMPTY))) {
+  constructor(state: State = new State(emptySnapshot('c0test' as ClusterId, EPOCH))) {
     this.state = state;
   }
 

@@ -11,6 +11,7 @@ import type { Job } from '../../model/job.ts';
 import { apply } from '../../state/apply.ts';
 import type { JobEnding } from '../../state/changes.ts';
 import type { Mutation, Result } from '../../state/mutations.ts';
+import { emptySnapshot } from '../../state/live.ts';
 import { State } from '../../state/state.ts';
 import type { Planner } from '../planner.ts';
 import { createScheduleStep } from '../schedule.ts';
@@ -98,7 +99,10 @@ class Simulation {
     const { fleet, startMs, random, startDelayMs } = options;
     const agenda = new Agenda(startMs);
     const pools = fleet.pools.map(({ policy }) => policy);
-    const state = new State(snapshot(startMs), { pools, halfLifeMs: options.halfLifeMs });
+    const state = new State(emptySnapshot('c0simulated' as ClusterId, startMs), {
+      pools,
+      halfLifeMs: options.halfLifeMs,
+    });
     const measures = new Measures(fleet, startMs);
     const mutate = (mutation: Mutation): Result => apply(state, mutation, agenda.now());
     const mutateAndPlan = (mutation: Mutation): Result => {
@@ -257,22 +261,4 @@ class Simulation {
     if (live) this.#machines.jobEnded(live);
     this.#arrivals.ended(job, ending.state);
   }
-}
-
-function snapshot(startMs: number) {
-  return {
-    clusterId: 'c0simulated' as ClusterId,
-    epoch: startMs,
-    seq: 0,
-    jobs: [],
-    tasks: [],
-    attempts: [],
-    claims: [],
-    workers: [],
-    tokens: [],
-    budgets: [],
-    accounts: [],
-    usageDays: [],
-    idempotency: [],
-  };
 }

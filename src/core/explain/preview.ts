@@ -2,7 +2,7 @@
 import type { Spot } from '../placement/fleet.ts';
 import type { PlacementRequest } from '../placement/request.ts';
 import { explainLimit, explainMisfit } from '../explain.ts';
-import { bindingLimit, holdOf, hourMicros } from '../schedule/quota.ts';
+import { bindingLimit, holdOf, taskHourMicros } from '../schedule/quota.ts';
 import { earliest } from '../schedule/shadow.ts';
 import type { PlannerView } from '../schedule/view.ts';
 
@@ -51,7 +51,7 @@ function previewIn(
 ): PoolPreview {
   const here = { ...request, pool, key: `${request.key}|in ${JSON.stringify(pool)}` };
   const price = view.prices.of(pool) ?? { deviceHourMicros: 0, cpuHourMicros: 0 };
-  const pricePerHourMicros = hourMicros(request, price) * request.gangSize;
+  const pricePerHourMicros = taskHourMicros(request, price) * request.gangSize;
   const said = (startsAtMs: number | null, worker: string | null, reason: string): PoolPreview => ({
     pool,
     startsAtMs,

@@ -2,6 +2,7 @@
  * Who has how much: what tenants and their users hold, what they had, and so whose turn it is. The
  * share is by dominant resource, by weight, and forgets by half-lives.
  */
+import { averageHeld } from '../usage.ts';
 import type { Claim } from '../../model/claim.ts';
 import type { AttemptUid } from '../../model/ids.ts';
 import type { FleetTotals } from '../placement/fleet.ts';
@@ -31,7 +32,7 @@ export class Account {
   #deviceMs = 0;
   /** Classes that wait for this account's limits. */
   readonly waiting = new Set<PendingClass>();
-  readonly #had: FleetTotals = { cpuMillis: 0, memoryMiB: 0, deviceMillis: 0 };
+  #had: FleetTotals = { cpuMillis: 0, memoryMiB: 0, deviceMillis: 0 };
   #fadedAtMs = Number.NaN;
 
   constructor(tenant: string, user: string) {
@@ -92,16 +93,11 @@ export class Account {
     return share / (this.row?.weight ?? 1);
   }
 
-  /** Use that fades by half-lives, over the time that such fading spans, is a mean rate. */
   #fade(nowMs: number, halfLifeMs: number): void {
     this.#fadedAtMs = nowMs;
     const usage = this.row?.usage;
     if (!usage) return;
-    const age = Math.max(0, nowMs - usage.asOfMs);
-    const factor = (2 ** (-age / halfLifeMs) * Math.LN2) / halfLifeMs;
-    this.#had.cpuMillis = usage.cpuMillis * factor;
-    this.#had.memoryMiB = usage.memoryMiB * factor;
-    this.#had.deviceMillis = usage.deviceMillis * factor;
+    this.#had = averageHeld(usage, nowMs, halfLifeMs);
   }
 }
 

@@ -2,6 +2,7 @@
  * One plan: whose turn it is gets the best place there is, until nothing that waits fits or the
  * plan is long enough. What is planned is booked in the view at once.
  */
+import { DEFAULT_HALF_LIFE_MS } from '../usage.ts';
 import type { Claim } from '../../model/claim.ts';
 import type { AttemptUid, JobId, TaskId } from '../../model/ids.ts';
 import type { Explanation } from '../explain.ts';
@@ -25,7 +26,7 @@ export interface SchedulePolicy {
 }
 
 export const DEFAULT_POLICY: SchedulePolicy = {
-  halfLifeMs: 7 * 24 * 3_600_000,
+  halfLifeMs: DEFAULT_HALF_LIFE_MS,
   ageingMs: 24 * 3_600_000,
   backfill: true,
   preemption: true,

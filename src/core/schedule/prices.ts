@@ -1,6 +1,7 @@
 /** What places cost, by pool: so that what is left of a budget goes where it suffices. */
 import type { PlacementRequest, PlannerWorker } from '../placement/request.ts';
-import { holdOf, type Price } from './quota.ts';
+import type { Price } from '../money.ts';
+import { holdOf } from './quota.ts';
 
 export class Prices {
   readonly #pools = new Map<string, Price>();

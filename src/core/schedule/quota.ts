@@ -2,8 +2,8 @@
  * What an account still allows: devices at once, device time and money. Checked for the user and
  * for the tenant; what this plan has placed counts.
  */
-import { deviceMsOf, HOUR_MS, holdMs } from '../money.ts';
-import type { PlacementRequest, PlannerWorker } from '../placement/request.ts';
+import { deviceMsOf, holdMicros, holdMs, hourMicros, type Price } from '../money.ts';
+import type { PlacementRequest } from '../placement/request.ts';
 import type { Account, Hold } from './accounts.ts';
 import type { PendingClass } from './classes.ts';
 
@@ -19,12 +19,9 @@ export interface Binding {
   mode: 'soft' | 'hard';
 }
 
-/** Prices of a pool's workers. */
-export type Price = Pick<PlannerWorker, 'deviceHourMicros' | 'cpuHourMicros'>;
-
-export function hourMicros({ resources }: PlacementRequest, price: Price): number {
-  const devices = (deviceMillisOf(resources) * price.deviceHourMicros) / 1000;
-  return Math.round(devices + (resources.cpuMillis * price.cpuHourMicros) / 1000);
+/** An hour of one task, in millionths. */
+export function taskHourMicros({ resources }: PlacementRequest, price: Price): number {
+  return hourMicros(deviceMillisOf(resources), resources.cpuMillis, price);
 }
 
 /** What one task sets aside, at this price. */
@@ -32,7 +29,7 @@ export function holdOf(request: PlacementRequest, price: Price | null): Hold {
   const ms = holdMs(request.timeLimitMs);
   return {
     deviceMs: deviceMsOf(deviceMillisOf(request.resources), ms),
-    micros: price ? Math.ceil((hourMicros(request, price) / HOUR_MS) * ms) : 0,
+    micros: price ? holdMicros(taskHourMicros(request, price), ms) : 0,
   };
 }
 
