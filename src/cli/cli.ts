@@ -5,6 +5,7 @@ import type { Command } from './command.ts';
 import { reportError } from './errors.ts';
 import { execCommand } from './execCommand.ts';
 import { EXIT } from './exitCodes.ts';
+import { forwardCommand } from './forward.ts';
 import { overview, ROLES } from './help.ts';
 import { infoCommand } from './info.ts';
 import { OutputClosed, type CliIo } from './io.ts';
@@ -43,6 +44,7 @@ const cliCommands: Command[] = [
   queueCommand,
   whyCommand,
   execCommand,
+  forwardCommand,
   workersCommand,
   simulateCommand,
   tokensCommand,

@@ -188,6 +188,14 @@ function advanceOver(
   return end(machine, attempt, decide(machine, attempt, exit, whyLost));
 }
 
+/** Those of a running attempt. */
+export function membersOf(machine: Machine, attempt: Attempt): number[] {
+  const { processes } = attempt;
+  return processes === undefined || processes === 'none'
+    ? []
+    : remaining(machine, attempt, processes);
+}
+
 function remaining(machine: Machine, attempt: Attempt, processes: Processes): number[] {
   if (machine.cgroups && attempt.cgroups.length > 0) {
     return machine.cgroups.members(attempt.cgroups);

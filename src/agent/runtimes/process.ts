@@ -6,7 +6,14 @@ import type { Log } from '../../lib/log.ts';
 import { systemRandom } from '../../lib/random.ts';
 import type { AttemptOrder, StopOrder } from '../../protocol/agent.ts';
 import { bootId as readBootId } from '../devices/machine.ts';
-import { advance, newAttempt, writeStop, type Attempt, type Machine } from './advance.ts';
+import {
+  advance,
+  membersOf,
+  newAttempt,
+  writeStop,
+  type Attempt,
+  type Machine,
+} from './advance.ts';
 import { detectCgroups, joinCgroups, type CgroupHost, type LimitKind } from './cgroups.ts';
 import { claimFolder, findTool } from './claim.ts';
 import type { LocalAttempt } from './contract.ts';
@@ -179,8 +186,9 @@ class Processes implements ProcessRuntime {
     const order = files.readOrder(attempt.directory);
     if (!order) return undefined;
     const { env, workdir: cwd } = this.#task(attempt, order);
-    if (attempt.cgroups.length === 0) return { cwd, env };
-    return { cwd, env, joinCgroup: (pid) => joinCgroups(attempt.cgroups, pid) };
+    const members = (): number[] => membersOf(this.#machine, attempt);
+    if (attempt.cgroups.length === 0) return { cwd, env, members };
+    return { cwd, env, members, joinCgroup: (pid) => joinCgroups(attempt.cgroups, pid) };
   }
 
   /** Attempts go on; the watchdog stays as long as one does. */
