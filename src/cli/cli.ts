@@ -17,6 +17,7 @@ import { nearest } from '../lib/nearest.ts';
 import { queueCommand } from './queue.ts';
 import { runCommand } from './run.ts';
 import { simulateCommand } from './simulate.ts';
+import { sshCommand } from './ssh.ts';
 import { submitCommand } from './submit.ts';
 import { tokensCommand } from './tokens.ts';
 import { UsageError } from './args.ts';
@@ -44,6 +45,7 @@ const cliCommands: Command[] = [
   queueCommand,
   whyCommand,
   execCommand,
+  sshCommand,
   forwardCommand,
   workersCommand,
   simulateCommand,

@@ -154,7 +154,9 @@ async function writeOutput(stream: TunnelStream, channel: number, bytes: Buffer)
 /** EIO is how a terminal says that its last process is gone; the others, that we let go of it. */
 const ENDS = new Set(['EIO', 'ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED']);
 
-async function* readUntilClosed(readable: NodeJS.ReadableStream): AsyncGenerator<Buffer, void> {
+export async function* readUntilClosed(
+  readable: NodeJS.ReadableStream,
+): AsyncGenerator<Buffer, void> {
   try {
     for await (const bytes of readable) yield bytes as Buffer;
   } catch (error) {

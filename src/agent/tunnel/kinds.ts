@@ -12,5 +12,16 @@ export function tunnelKinds(options: {
   log: Log;
 }): Record<string, StreamHandler> {
   const forward = createForwardHandler(options.execContext);
-  return { exec: createExecHandler(options), tcp: forward, unix: forward };
+  return {
+    exec: createExecHandler(options),
+    ssh: loadedWhenUsed(async () => (await import('./ssh/server.ts')).createSshHandler(options)),
+    tcp: forward,
+    unix: forward,
+  };
+}
+
+/** Most agents are never asked for it, and its library takes time and memory. */
+function loadedWhenUsed(load: () => Promise<StreamHandler>): StreamHandler {
+  let loaded: Promise<StreamHandler> | undefined;
+  return async (stream) => (await (loaded ??= load()))(stream);
 }

@@ -155,11 +155,7 @@ class Hub implements TunnelHub {
     }
   }
 
-  async #reachAgain(
-    who: Principal,
-    task: string,
-    priority: Purpose['priority'],
-  ): Promise<Reached> {
+  async #reachAgain(who: Principal, task: string, priority: Purpose['priority']): Promise<Reached> {
     const now = this.#options.clock.bootMs();
     for (const [key, { untilBootMs, tunnel }] of this.#reached) {
       if (untilBootMs < now || !tunnel.isOpen) this.#reached.delete(key);
