@@ -84,7 +84,8 @@ export function sshConfig(connection: Connection, env: Environment): string {
 
 /** The same program and server again; the token is found as always, never written down here. */
 function proxyCommand(connection: Connection, env: Environment): string {
-  const program = [process.execPath, path.resolve(process.argv[1] ?? 'drover')];
+  // A program of one file is its own script.
+  const program = new Set([process.execPath, path.resolve(process.argv[1] ?? '')]);
   const data = env['DROVER_DATA'];
   const words = [
     ...(data ? ['env', `DROVER_DATA=${path.resolve(data)}`] : []),

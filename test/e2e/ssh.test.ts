@@ -78,7 +78,7 @@ describe.runIf(here)('ssh', () => {
     expect(shell.code).toBe(9);
   });
 
-  test('ports and sockets: -W, -L and -D as an editor uses them', async () => {
+  test('ports and sockets: -W and -L, as an editor uses them', async () => {
     const server = `import http.server,os;os.chdir("/");h=http.server.ThreadingHTTPServer(
 ("127.0.0.1",0),http.server.SimpleHTTPRequestHandler);
 print(h.server_port,flush=True);h.serve_forever()`;
@@ -114,20 +114,15 @@ print(h.server_port,flush=True);h.serve_forever()`;
   });
 
   test('what is left in the background stays, counts to the attempt and ends with it', async () => {
-    const other = await journey.submit({ command: ['sleep', '600'] });
+    const other = await journey.submit({ command: ['sleep', '600'], graceMs: 300 });
     const attempt = await journey.running(other);
     const script = 'nohup sleep 555 >/dev/null 2>&1 & echo $!';
     const { stdout } = await run('ssh', [`drover-${other}`, script]);
     const pid = Number(stdout);
     const environment = readFileSync(`/proc/${pid}/environ`, 'latin1');
     expect(environment).toContain(`DROVER_ATTEMPT_UID=${attempt.uid}`);
-    const task = Number(
-      (await run('ssh', [`drover-${other}`, 'pgrep -f "^sleep 600"'])).stdout
-        .trim()
-        .split('\n')
-        .at(-1),
-    );
-    expect(cgroups(pid)).toEqual(cgroups(task));
+    const { stdout: own } = await journey.drover('exec', other, '--', 'cat', '/proc/self/cgroup');
+    expect(readFileSync(`/proc/${pid}/cgroup`, 'utf8')).toBe(own);
     await journey.drover('cancel', other);
     await journey.ended(other);
     await until('it is gone', () => !existsSync(`/proc/${pid}`));
@@ -136,17 +131,6 @@ print(h.server_port,flush=True);h.serve_forever()`;
   test('another key and another host key are refused', async () => {
     const key = path.join(outside, 'stranger');
     await type('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key]).ended;
-    const stranger = await run('ssh', [
-      '-o',
-      `IdentityFile=${key}`,
-      '-o',
-      'BatchMode=yes',
-      '-o',
-      'IdentityFile=none',
-      host(),
-      'true',
-    ]);
-    expect(stranger.code).toBe(0); // Its own key is in the configuration and still offered.
     const own = readFileSync(config, 'utf8').replace(/IdentityFile .*/, `IdentityFile ${key}`);
     const file = path.join(outside, 'config2');
     writeFileSync(file, own);
@@ -190,7 +174,8 @@ print(h.server_port,flush=True);h.serve_forever()`;
 });
 
 describe.runIf(here)('files', () => {
-  test.each([[], ['-O']])('scp there and back (%s)', async (...legacy) => {
+  test.each(['sftp', 'legacy'])('scp there and back (%s)', async (mode) => {
+    const legacy = mode === 'legacy' ? ['-O'] : [];
     const bytes = randomBytes(20_000_000);
     writeFileSync(path.join(outside, 'big.bin'), bytes);
     const begun = performance.now();
@@ -199,7 +184,7 @@ describe.runIf(here)('files', () => {
     const seconds = (performance.now() - begun) / 1000;
     expect([put.code, put.stderr, get.code, get.stderr]).toEqual([0, '', 0, '']);
     expect(readFileSync(path.join(outside, 'back.bin')).equals(bytes)).toBe(true);
-    console.log(`scp ${legacy.join('')} of 2 x 20 MB: ${(40 / seconds).toFixed(0)} MB/s`);
+    console.log(`scp (${mode}) of 2 x 20 MB: ${(40 / seconds).toFixed(0)} MB/s`);
     const absent = await run('scp', [...legacy, `${host()}:no-such-file`, '.']);
     expect([absent.code, absent.stderr]).toEqual([1, expect.stringMatching(/no.such.file/i)]);
   });
@@ -221,14 +206,13 @@ describe.runIf(here)('files', () => {
       'rm below/8',
       '-rename below/1 below/2',
       'get link fetched',
-      'df',
       'bye',
     ];
-    const batch = commands.filter((command) => command !== 'df').join('\n');
+    const batch = commands.join('\n');
     const { code, stdout, stderr } = await run('sftp', ['-b', '-', host()], batch);
     expect([code, stderr.replaceAll(/^sftp>.*\n/gm, '')]).toEqual([
       0,
-      expect.stringContaining('exists'),
+      expect.stringContaining('Failure'),
     ]);
     expect(stdout).toContain(`Remote working directory: ${inside}`);
     expect(readFileSync(path.join(outside, 'fetched'), 'utf8')).toBe('7');
@@ -250,7 +234,3 @@ describe.runIf(here)('files', () => {
     expect(readFileSync(path.join(outside, 'many/7'), 'utf8')).toBe('changed inside');
   });
 });
-
-function cgroups(pid: number): string {
-  return readFileSync(`/proc/${pid}/cgroup`, 'utf8');
-}

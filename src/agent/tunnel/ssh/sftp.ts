@@ -20,8 +20,16 @@ type Handle = { file: fs.FileHandle } | { directory: Dir; path: string };
 export function serveSftp(sftp: SFTPWrapper, home: string, log: Log): void {
   const handles = new Handles();
   const at = (path: string): string => resolve(home, path);
+  let answered = Promise.resolve();
+  // One after another: OpenSSH cuts a file where answers come in another order than it asked.
   const answer = (id: number, act: () => Promise<unknown>): void => {
-    act().catch((error: unknown) => sftp.status(id, statusOf(error), messageOf(error)));
+    answered = answered.then(async () => {
+      try {
+        await act();
+      } catch (error) {
+        sftp.status(id, statusOf(error), messageOf(error));
+      }
+    });
   };
   const done = (id: number, act: () => Promise<unknown>): void =>
     answer(id, async () => {
@@ -30,11 +38,25 @@ export function serveSftp(sftp: SFTPWrapper, home: string, log: Log): void {
     });
   serveFiles(sftp, { handles, at, answer, done });
   serveDirectories(sftp, { handles, at, answer, done });
+  sftp.on('end', () => endWell(sftp));
   sftp.on('close', () => {
     handles.closeAll().catch((error: unknown) => {
       log.warn({ error: String(error) }, 'files of an SFTP session could not be closed');
     });
   });
+}
+
+/**
+ * The client has said its last word and waits for the exit status, without which scp fails. The
+ * library sends one on every channel but this kind, so its own parts are used; a test runs it.
+ */
+function endWell(sftp: SFTPWrapper): void {
+  const { _protocol, outgoing } = sftp as unknown as {
+    _protocol: { exitStatus(channel: number, status: number): void };
+    outgoing: { id: number };
+  };
+  _protocol.exitStatus(outgoing.id, 0);
+  sftp.end();
 }
 
 interface Parts {
@@ -95,8 +117,8 @@ function serveDirectories(sftp: SFTPWrapper, { handles, at, answer, done }: Part
   sftp.on('LSTAT', (id, path) => stat(id, () => fs.lstat(at(path))));
   sftp.on('REALPATH', (id, path) => name(id, async () => realPathOf(at(path))));
   sftp.on('READLINK', (id, path) => name(id, () => fs.readlink(at(path))));
-  // An OpenSSH client's two names come in its own order, which the parser has turned.
-  sftp.on('SYMLINK', (id, target, link) => done(id, () => fs.symlink(target, at(link))));
+  // OpenSSH sends the two names in an order of its own, which the parser has turned.
+  sftp.on('SYMLINK', (id, link, target) => done(id, () => fs.symlink(target, at(link))));
   sftp.on('MKDIR', (id, path, attributes) =>
     done(id, () => fs.mkdir(at(path), { mode: permissionsOf(attributes, 0o777) })),
   );
