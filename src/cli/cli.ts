@@ -14,6 +14,7 @@ import { jobsCommand } from './jobs.ts';
 import { loginCommand } from './login.ts';
 import { logsCommand } from './logs.ts';
 import { nearest } from '../lib/nearest.ts';
+import { psCommand } from './ps.ts';
 import { queueCommand } from './queue.ts';
 import { runCommand } from './run.ts';
 import { simulateCommand } from './simulate.ts';
@@ -47,6 +48,7 @@ const cliCommands: Command[] = [
   execCommand,
   sshCommand,
   forwardCommand,
+  psCommand,
   workersCommand,
   simulateCommand,
   tokensCommand,

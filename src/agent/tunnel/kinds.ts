@@ -4,6 +4,7 @@ import type { Log } from '../../lib/log.ts';
 import type { StreamHandler } from './dialer.ts';
 import { createExecHandler } from './exec.ts';
 import { createForwardHandler } from './forward.ts';
+import { createProcessListHandler } from './processList.ts';
 import type { FindRunning } from './running.ts';
 
 export function tunnelKinds(options: {
@@ -15,6 +16,7 @@ export function tunnelKinds(options: {
   return {
     exec: createExecHandler(options),
     ssh: loadedWhenUsed(async () => (await import('./ssh/server.ts')).createSshHandler(options)),
+    ps: createProcessListHandler(options),
     tcp: forward,
     unix: forward,
   };
