@@ -6,6 +6,10 @@ import { join } from 'node:path';
 import { freePool, type PoolPolicy } from '../core/placement/admission.ts';
 import { DEFAULT_POLICY } from '../core/schedule/plan.ts';
 import { createGateway } from '../gateway/gateway.ts';
+import type { ProxyOptions } from '../gateway/proxy/access.ts';
+import { proxyRoutes } from '../gateway/proxy/routes.ts';
+import { ProxySessions } from '../gateway/proxy/sessions.ts';
+import { createProxyUpgrade } from '../gateway/proxy/upgrade.ts';
 import { registerLogRoutes } from '../gateway/rest/logs.ts';
 import { bearerOf, checkScope, type Authorize } from '../gateway/auth/authorize.ts';
 import { logAccesses } from '../gateway/tunnel/accesses.ts';
@@ -138,6 +142,13 @@ export async function startGateway(
   const common = { coordinator, clock: systemClock, random: systemRandom, log };
   // The hub must know the gateway's URL, which is known once it listens.
   const upgrades: UpgradeRoute[] = [];
+  const authenticate = (token: string) => coordinator.authenticate(token);
+  const proxy: ProxyOptions = {
+    hub: () => hub,
+    authenticate,
+    sessions: new ProxySessions(systemClock),
+    secure: server.publicUrl.startsWith('https:'),
+  };
   const gateway = await createGateway({
     ...common,
     host: server.host,
@@ -145,20 +156,22 @@ export async function startGateway(
     insecure: server.insecure,
     decodeLogFrames,
     limits: { bodyBytes: server.bodyLimitBytes, unaryTimeoutMs: server.unaryTimeoutMs },
-    extraRoutes: (app) =>
+    extraRoutes: (app) => {
       registerLogRoutes(app, {
         ...common,
         limits: { streamsPerTenant: limits.streamsPerTenant },
-      }),
+      });
+      proxyRoutes(app, proxy);
+    },
     upgrade: upgradeHandler(upgrades, common),
   });
   const publicUrl = server.publicUrl || gateway.url;
   const hub = createTunnelHub({ ...common, publicUrl, audited: logAccesses(log) });
-  const authenticate = (token: string) => coordinator.authenticate(token);
   const authorize: Authorize = async (request, scope) =>
     checkScope(await authenticate(bearerOf(request)), scope);
   const routes = { hub, authenticate, authorize, ...common };
   upgrades.push(hub.route, createExecRoute(routes), createInsideRoute(routes));
+  upgrades.push(createProxyUpgrade(proxy));
   return {
     url: gateway.url,
     async close() {

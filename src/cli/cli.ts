@@ -14,6 +14,7 @@ import { jobsCommand } from './jobs.ts';
 import { loginCommand } from './login.ts';
 import { logsCommand } from './logs.ts';
 import { nearest } from '../lib/nearest.ts';
+import { notebookCommand } from './notebook.ts';
 import { psCommand } from './ps.ts';
 import { queueCommand } from './queue.ts';
 import { runCommand } from './run.ts';
@@ -48,6 +49,7 @@ const cliCommands: Command[] = [
   execCommand,
   sshCommand,
   forwardCommand,
+  notebookCommand,
   psCommand,
   workersCommand,
   simulateCommand,
