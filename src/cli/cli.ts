@@ -15,6 +15,7 @@ import { loginCommand } from './login.ts';
 import { logsCommand } from './logs.ts';
 import { nearest } from '../lib/nearest.ts';
 import { notebookCommand } from './notebook.ts';
+import { profileCommand } from './profile.ts';
 import { psCommand } from './ps.ts';
 import { queueCommand } from './queue.ts';
 import { runCommand } from './run.ts';
@@ -51,6 +52,7 @@ const cliCommands: Command[] = [
   forwardCommand,
   notebookCommand,
   psCommand,
+  profileCommand,
   workersCommand,
   simulateCommand,
   tokensCommand,

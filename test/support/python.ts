@@ -9,6 +9,8 @@ import { ROOT } from './journey.ts';
 const run = promisify(execFile);
 /** A few megabytes from a registry, on a machine that does other things too. */
 const INSTALL_MS = 280_000;
+/** What tests use; one environment for all of them, because it takes a while to make. */
+export const PYTHON_PACKAGES = ['jupyterlab==4.6.6', 'py-spy==0.4.3'];
 /** For the hook that calls `pythonWith`. */
 export const PYTHON_HOOK_MS = 300_000;
 
