@@ -34,7 +34,10 @@ async function notebook(...options: string[]): Promise<{ job: string; url: strin
 
 test('runs a cell in the browser, and lets nobody in without the link', async () => {
   if (browser === undefined) return;
-  const { job, url } = await notebook();
+  const { job, url } = await notebook('--idle-stop', '90m');
+  // Jupyter looks once a minute, so the end itself is not waited for here.
+  const { stdout, stderr } = await journey.drover('logs', job);
+  expect(stdout + stderr).toContain('Will shut down after 5400 seconds with no kernels');
   const base = `/proxy/${job}.0:notebook-${job}/`;
   const context = await browser.newContext({ viewport: { width: 1200, height: 800 } });
   const page = await context.newPage();
@@ -66,7 +69,7 @@ test('runs a cell in the browser, and lets nobody in without the link', async ()
 
   const again = await journey.drover('notebook', '--json', job);
   expect(again.code).toBe(0);
-  await journey.drover('cancel', job);
+  await journey.client.cancelJob(job);
   await journey.ended(job);
   const late = await page.goto(`${journey.url}${base}api`);
   expect([404, 409, 503]).toContain(late?.status());
@@ -83,14 +86,6 @@ async function runCell(page: Page): Promise<void> {
   const output = page.locator('.jp-OutputArea-output').first();
   await output.filter({ hasText: / 42$/m }).waitFor({ timeout: 60_000 });
 }
-
-test('is told when to end by itself', async () => {
-  // Jupyter looks once a minute, so the end itself is not waited for here.
-  const { job } = await notebook('--idle-stop', '90m');
-  const { stdout, stderr } = await journey.drover('logs', job);
-  expect(stdout + stderr).toContain('Will shut down after 5400 seconds with no kernels');
-  await journey.drover('cancel', job);
-});
 
 test('wrong input: an array, another job, one that cannot start', async () => {
   const [array, broken] = await Promise.all([
