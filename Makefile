@@ -68,7 +68,8 @@ bench-scheduler: setup ## Measure the planner; TRACES=DIR takes the openb traces
 	node bench/scheduler/main.ts $(if $(TRACES),--traces $(TRACES)) $(ARGS)
 
 system-packages: ## Install what tests need from Debian or Ubuntu (as root; else says what)
-	@tools/system-packages.sh strace eatmydata faketime prometheus python3 curl
+	@tools/system-packages.sh strace eatmydata faketime prometheus python3 python3-venv curl \
+	  openssh-client rsync chromium linux-perf
 
 lock: $(NODE) ## Update package-lock.json after a change of package.json
 	NODE_USE_SYSTEM_CA=1 npm install --package-lock-only --ignore-scripts --no-audit --no-fund

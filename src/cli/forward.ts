@@ -26,8 +26,8 @@ export const forwardCommand = defineCommand({
     task: { kind: 'text', value: 'N', help: 'the task of an array or a gang (or its id as ID)' },
   },
   details:
-    'LOCAL is a port on 127.0.0.1, REMOTE by default, 0 for any that is free. REMOTE is a port, or\n' +
-    "the path of a Unix socket in the task's directory. It goes on until Ctrl-C.\n\n" +
+    'LOCAL is a port on 127.0.0.1, REMOTE by default, 0 for any that is free. REMOTE is a port,\n' +
+    "or the path of a Unix socket in the task's directory. It goes on until Ctrl-C.\n\n" +
     'examples:\n' +
     '  drover forward j01k2m3 6006\n' +
     '  drover forward j01k2m3 8080:80\n' +
@@ -35,7 +35,12 @@ export const forwardCommand = defineCommand({
   async run({ options, ...parsed }, context) {
     const [written, place] = takePositionals(parsed, ['ID', '[LOCAL:]REMOTE']) as [string, string];
     const forward = parseForward(place);
-    const task = await findTask(context.client(), written, options.task, 'forward');
+    const task = await findTask(
+      context.client(),
+      written,
+      options.task,
+      'forward ID --task N PORT',
+    );
     const inside = insideTask(context.connection(), task);
     try {
       await forwardUntilStopped(context, inside, task, forward);

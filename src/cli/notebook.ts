@@ -31,8 +31,8 @@ export const notebookCommand = defineCommand({
     'no-open': { kind: 'flag', help: 'print the link and start no browser' },
   },
   details:
-    'Jupyter comes from the environment of the job, or else from PyPI. The link works once; ID of a\n' +
-    'notebook that runs gives a new one. No port is opened on the worker, and no password is needed.\n\n' +
+    'Jupyter comes from the environment of the job, or else from PyPI. The link works once; ID\n' +
+    'of a notebook that runs gives a new one. The worker opens no port.\n\n' +
     'examples:\n' +
     '  drover notebook --gpus 1 --time 8h\n' +
     '  drover notebook j01k2m3',

@@ -30,8 +30,8 @@ export const profileCommand = defineCommand({
     output: { kind: 'text', short: 'o', value: 'FILE', help: 'default: TASK.svg; - is stdout' },
   },
   details:
-    'Python needs py-spy in the environment of the task or on its machine, Node nothing, anything\n' +
-    'else perf. The process goes on as if nothing was. --json prints the folded stacks.',
+    'Python needs py-spy in the environment of the task or on its machine, Node nothing,\n' +
+    'anything else perf. The process goes on as if nothing was. --json prints the folded stacks.',
   async run({ options, ...parsed }, context) {
     const [written] = takePositionals(parsed, ['ID']) as [string];
     const seconds = wholeNumber(options.seconds ?? DEFAULT_SECONDS, '--seconds', 1);
@@ -41,7 +41,7 @@ export const profileCommand = defineCommand({
     const pid = options.pid === undefined ? {} : { pid: wholeNumber(options.pid, '--pid', 1) };
     const tool =
       options.tool === undefined ? {} : { tool: oneOf(options.tool, PROFILE_TOOLS, '--tool') };
-    const task = await findTask(context.client(), written, options.task, 'profile');
+    const task = await findTask(context.client(), written, options.task, 'profile ID --task N');
     const inside = insideTask(context.connection(), task);
     try {
       const stream = await inside.open({ kind: 'profile', seconds, ...pid, ...tool });

@@ -50,7 +50,7 @@ async function profile(id: string, ...options: string[]): Promise<string> {
   return readFileSync(svg, 'utf8');
 }
 
-test('forward: a real server through a local port, and a clear word when there is none', async () => {
+test('forward: a real server through a local port; a clear word when there is none', async () => {
   const server = `import http.server
 h = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
 print(h.server_port, flush=True)

@@ -14,7 +14,7 @@ import type { ProxySessions } from './sessions.ts';
 export interface ProxyOptions {
   /** Asked when used: it is made once the gateway listens. */
   hub: () => Pick<TunnelHub, 'openStream'>;
-  authenticate(token: string): Promise<Principal | undefined>;
+  authenticate: (token: string) => Promise<Principal | undefined>;
   sessions: ProxySessions;
   /** Cookies only over TLS. */
   secure: boolean;

@@ -41,7 +41,7 @@ export function proxyRoutes(app: App, options: ProxyOptions): void {
       parseEndpoint(endpoint);
       const code = options.sessions.createLogin(endpoint, bearerOf(request));
       const query = new URLSearchParams({ code, ...(next ? { next } : {}) });
-      const path = `${endpointPath(endpoint)}${LOGIN}?${query}`;
+      const path = `${endpointPath(endpoint)}${LOGIN}?${query.toString()}`;
       return reply.code(201).header('cache-control', 'no-store').send(found({ path }));
     },
   });

@@ -9,9 +9,9 @@ import { DroverError } from '../../lib/errors.ts';
 
 export const SESSION_COOKIE = 'drover_proxy';
 /** From the command that prints the link to the browser that opens it. */
-export const LOGIN_MS = 120_000;
+const LOGIN_MS = 120_000;
 /** A session that nobody used for so long is over. */
-export const SESSION_IDLE_MS = 12 * 3_600_000;
+const SESSION_IDLE_MS = 12 * 3_600_000;
 /** Links and sessions each; the oldest give way. */
 const MOST_KEPT = 10_000;
 const NAME_BYTES = 24;

@@ -9,7 +9,7 @@ import { sleep, type Clock } from '../../../lib/clock.ts';
 import { DroverError } from '../../../lib/errors.ts';
 import type { ProfileOrder } from './profile.ts';
 
-/** How long Node may take to open its debugger: a busy one does so between two turns of its loop. */
+/** How long Node may take to open its debugger, which it does between two turns of its loop. */
 const LISTEN_LIMIT_MS = 10_000;
 const LOOK_MS = 50;
 const ANSWER_LIMIT_MS = 30_000;
@@ -139,7 +139,7 @@ async function connectDebugger(url: string): Promise<DebuggerSession> {
     fail(new DroverError('UNAVAILABLE', 'the process closed its inspector')),
   );
   socket.on('message', (data) => {
-    const { id, result, error } = JSON.parse(String(data)) as {
+    const { id, result, error } = JSON.parse((data as Buffer).toString('utf8')) as {
       id?: number;
       result?: unknown;
       error?: { message: string };

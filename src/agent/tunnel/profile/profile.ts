@@ -87,7 +87,7 @@ function toolFor(pid: number): ProfileTool {
   } catch (cause) {
     throw new DroverError('NOT_FOUND', `process ${pid} has ended`, { cause });
   }
-  if (/^python/.test(program)) return 'py-spy';
+  if (program.startsWith('python')) return 'py-spy';
   return program === 'node' ? 'node' : 'perf';
 }
 
