@@ -4,12 +4,13 @@
  * never change one, a row written without it means it.
  */
 import type { After, JobSpec } from './job.ts';
+import { JOB_PARTS, type JobParts } from './jobParts.ts';
 import { PLAIN_PLACEMENT, type PlacementSpec } from './placement.ts';
 import type { DeviceRequest, ResourceRequest } from './resources.ts';
 
 const DEFAULT_SPEC: Omit<
   JobSpec,
-  'command' | 'resources' | 'env' | 'labels' | 'placement' | 'after' | 'shape'
+  'command' | 'resources' | 'env' | 'labels' | 'placement' | 'after' | 'shape' | keyof JobParts
 > = {
   name: '',
   workdir: '',
@@ -126,6 +127,7 @@ function pack(spec: JobSpec): Packed {
   if (device || cpuMillis !== DEFAULT_RESOURCES.cpuMillis || memoryBytes || ports) {
     packed.resources = { cpuMillis, memoryBytes, ports, ...(device && { device }) };
   }
+  for (const name of JOB_PARTS) if (spec[name]) Object.assign(packed, { [name]: spec[name] });
   return packed;
 }
 
@@ -144,7 +146,7 @@ function packPlacement(placement: PlacementSpec): Partial<PlacementSpec> | null 
 function unpack(packed: Whole): JobSpec {
   const { resources } = packed;
   const device = resources?.device ? { ...DEFAULT_DEVICE, ...resources.device } : null;
-  return {
+  const spec: JobSpec = {
     name: packed.name ?? DEFAULT_SPEC.name,
     command: packed.command,
     env: packed.env ?? DEFAULT_PARTS.env,
@@ -164,6 +166,8 @@ function unpack(packed: Whole): JobSpec {
     after: packed.after ?? DEFAULT_PARTS.after,
     maxCostMicros: packed.maxCostMicros ?? DEFAULT_SPEC.maxCostMicros,
   };
+  for (const name of JOB_PARTS) if (packed[name]) Object.assign(spec, { [name]: packed[name] });
+  return spec;
 }
 
 function isEmpty(record: object): boolean {

@@ -5,6 +5,8 @@ import type { After, JobSpec } from '../model/job.ts';
 import { ARRANGEMENTS, CONSTRAINT_OPERATORS, TRUSTS } from '../model/placement.ts';
 import { DEVICE_KINDS } from '../model/resources.ts';
 import { DEFAULT_PARTS } from '../model/spec.ts';
+import { jobParts } from './jobParts.ts';
+import { clean, DAY_MS, durationMs, NOT_CLEAN } from './texts.ts';
 
 /** Named limits of a submission, each with a test. */
 export const JOB_LIMITS = {
@@ -23,19 +25,6 @@ export const JOB_LIMITS = {
   constraintValues: 256,
   after: 100,
 } as const;
-
-const DAY_MS = 86_400_000;
-const durationMs = z
-  .int()
-  .min(0)
-  .max(3650 * DAY_MS);
-const NOT_CLEAN = 'holds a NUL or half a character';
-// No NUL and no lone surrogate: neither survives argv, the environment or a text column.
-const clean = (limit: number) =>
-  z
-    .string()
-    .max(limit)
-    .refine((s) => !s.includes('\0') && s.isWellFormed(), NOT_CLEAN);
 
 /**
  * Names and texts, checked by hand: a record of schemas costs more than all the rest of a spec, and
@@ -169,6 +158,7 @@ export const jobSpec = z
       .refine((ms) => ms === 0 || ms >= 60_000, 'is 0 (the cluster default) or at least 60000')
       .default(0),
     labels: texts(LABEL_NAME, 63, 256).default(() => DEFAULT_PARTS.labels),
+    ...jobParts,
   })
   .superRefine(checkSizes)
   .meta({ id: 'JobSpec' });
