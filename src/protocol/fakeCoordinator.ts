@@ -9,6 +9,7 @@ import type * as agent from './agent.ts';
 import type { Coordinator, LogPage, LogQuery, Page, Readiness } from './coordinator.ts';
 import type { SubmitReply, SubmitRequest, TunnelTicket } from './coordinator.ts';
 import { fakeAccounts } from './fakeAccounts.ts';
+import { fakeFiles } from './fakeFiles.ts';
 import { allow, pageOf } from './fakeAnswers.ts';
 import { FakeFleet } from './fakeFleet.ts';
 import { isEnded, jobView, newJob, type FakeJob } from './fakeJobs.ts';
@@ -38,6 +39,10 @@ export class FakeCoordinator implements Coordinator {
   readonly setBudget = this.accounts.setBudget;
   readonly deleteBudget = this.accounts.deleteBudget;
   readonly usage = this.accounts.usage;
+  readonly #files = fakeFiles();
+  readonly listCheckpoints = this.#files.listCheckpoints;
+  readonly addCheckpoint = this.#files.addCheckpoint;
+  readonly attemptAccess = this.#files.attemptAccess;
   #counter = 0;
   #generation = 0;
 

@@ -1,7 +1,9 @@
 /** Join, sync and log chunks between our types and the generated ones. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type {
+  AttemptAccess,
   AttemptOrder,
+  CheckpointReport,
   GangOrder,
   JoinReply,
   JoinRequest,
@@ -15,6 +17,7 @@ import type {
 } from '../agent.ts';
 import type * as wire from '../gen/drover/v1/agent_pb.ts';
 import { deviceFromWire, deviceToWire } from './fleetMessages.ts';
+import { orderPartsFromWire, orderPartsToWire } from './partMessages.ts';
 import * as w from './wire.ts';
 
 export function joinRequestToWire(
@@ -119,7 +122,12 @@ export function syncRequestFromWire(message: wire.SyncRequest): unknown {
   };
 }
 
-function observationToWire(seen: Observation): MessageInitShape<typeof wire.ObservationSchema> {
+function observationToWire({
+  result,
+  facts,
+  unstored,
+  ...seen
+}: Observation): MessageInitShape<typeof wire.ObservationSchema> {
   return {
     ...seen,
     state: w.attemptState.toWire(seen.state),
@@ -128,6 +136,9 @@ function observationToWire(seen: Observation): MessageInitShape<typeof wire.Obse
     signal: seen.signal ?? undefined,
     stdoutBytes: w.toBigintOrNone(seen.stdoutBytes),
     stderrBytes: w.toBigintOrNone(seen.stderrBytes),
+    facts: facts ?? {},
+    unstored: unstored ?? false,
+    ...(result && { result: { ...result, bytes: w.toBigint(result.bytes) } }),
   };
 }
 
@@ -146,7 +157,35 @@ function observationFromWire(message: wire.Observation): object {
     ...(message.hostFault !== undefined && { hostFault: message.hostFault }),
     ...(stdoutBytes !== null && { stdoutBytes }),
     ...(stderrBytes !== null && { stderrBytes }),
+    ...(!isEmpty(message.facts) && { facts: { ...message.facts } }),
+    ...(message.progress !== undefined && { progress: message.progress }),
+    ...(message.result && {
+      result: { manifest: message.result.manifest, bytes: w.toNumber(message.result.bytes) },
+    }),
+    ...(message.unstored && { unstored: true }),
   };
+}
+
+const isEmpty = (record: object): boolean => Object.keys(record).length === 0;
+
+export function attemptAccessFromWire({
+  tenant,
+  job,
+  task,
+}: wire.AttemptAccessResponse): AttemptAccess | undefined {
+  if (tenant === undefined || job === undefined || task === undefined) return undefined;
+  return { tenant, job, task };
+}
+
+export function checkpointReportToWire(
+  report: CheckpointReport,
+): MessageInitShape<typeof wire.AddCheckpointRequestSchema> {
+  return { ...report, bytes: w.toBigint(report.bytes) };
+}
+
+export function checkpointReportFromWire(message: wire.AddCheckpointRequest): CheckpointReport {
+  const { uid, manifest, files, reason } = message;
+  return { uid, manifest, bytes: w.toNumber(message.bytes), files, reason };
 }
 
 export function syncReplyToWire(
@@ -191,6 +230,7 @@ function orderToWire(order: AttemptOrder): MessageInitShape<typeof wire.AttemptO
     memoryBytes: w.toBigint(order.memoryBytes),
     graceMs: w.toBigint(order.graceMs),
     attemptLeaseMs: w.toBigint(order.attemptLeaseMs),
+    ...orderPartsToWire(order),
     gang: order.gang && { ...order.gang, master: order.gang.master ?? undefined },
   };
 }
@@ -212,6 +252,7 @@ function orderFromWire(message: wire.AttemptOrder): AttemptOrder {
     ports: message.ports,
     graceMs: w.toNumber(message.graceMs),
     attemptLeaseMs: w.toNumber(message.attemptLeaseMs),
+    ...orderPartsFromWire(message),
     ...(message.gang && { gang: gangFromWire(message.gang) }),
   };
 }

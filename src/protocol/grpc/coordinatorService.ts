@@ -101,7 +101,9 @@ function jobMethods({
 
 function historyMethods(
   options: ServiceOptions,
-): Methods<'listTasks' | 'listAttempts' | 'listEvents' | 'readLogs' | 'streamJobLogs'> {
+): Methods<
+  'listTasks' | 'listAttempts' | 'listEvents' | 'listCheckpoints' | 'readLogs' | 'streamJobLogs'
+> {
   const { coordinator, limits } = options;
   return {
     async listTasks({ job, page }, context) {
@@ -127,6 +129,17 @@ function historyMethods(
         pageOf(page),
       );
       return { events: items.map(jobs.eventToWire), nextCursor: nextCursor ?? undefined };
+    },
+    async listCheckpoints({ job, page }, context) {
+      const { items, nextCursor } = await coordinator.listCheckpoints(
+        principalOf(context),
+        job,
+        pageOf(page),
+      );
+      return {
+        checkpoints: items.map(jobs.checkpointToWire),
+        nextCursor: nextCursor ?? undefined,
+      };
     },
     async readLogs(request, context) {
       const query = { ...logQuery(request), waitMs: heldFor(request.waitMs, limits) };
