@@ -5,7 +5,6 @@ import type { SchedulePolicy } from '../core/schedule/plan.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
-import type { WorkerId } from '../model/ids.ts';
 import { SCOPES } from '../model/token.ts';
 import { AGENT_VERSION, type Timers } from '../protocol/agent.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
@@ -106,13 +105,7 @@ export function createController(options: ControllerOptions): Controller {
   const schedule = { ...core, reasons, planner, hint: hintSchedule, placed };
   const scheduleLoop = loop('schedule', settings.loops.scheduleMs, createScheduleStep(schedule));
   const settled = (): Promise<void> => scheduleLoop.settled();
-  const lastContact = (worker: WorkerId): number => sessions.lastContactBootMs(worker);
-  const lost = (worker: WorkerId): void => {
-    sessions.forget(worker);
-    tunnels.forget(worker);
-  };
-  const leases = { ...core, settings: settings.timers, lastContact, lost };
-  loop('leases', settings.loops.leasesMs, createLeaseStep(leases));
+  loop('leases', settings.loops.leasesMs, createLeaseStep(leasesOf(options, core, tunnels)));
   loop('deadlines', settings.loops.deadlinesMs, createDeadlineStep(state, mutate, clock, reasons));
   loop('charges', settings.loops.chargesMs, createChargeStep(state, mutate, clock, hintSchedule));
   scheduleLoop.hint();
@@ -159,6 +152,22 @@ export function createController(options: ControllerOptions): Controller {
       for (const one of loops.toReversed()) await one.close();
       sessions.releaseAll();
       await committer.durable();
+    },
+  };
+}
+
+function leasesOf(
+  { settings }: ControllerOptions,
+  core: { state: State; mutate: Mutate; sessions: Sessions; clock: Clock },
+  tunnels: Tunnels,
+): Parameters<typeof createLeaseStep>[0] {
+  return {
+    ...core,
+    settings: settings.timers,
+    lastContact: (worker) => core.sessions.lastContactBootMs(worker),
+    lost(worker) {
+      core.sessions.forget(worker);
+      tunnels.forget(worker);
     },
   };
 }

@@ -18,6 +18,7 @@ const someOf = <Value>(value: fc.Arbitrary<Value>, by: (value: Value) => string)
   fc.uniqueArray(value, { minLength: 1, maxLength: 3, selector: by });
 
 const secret = fc.record({ name: word, as: fc.constantFrom(...SECRET_FORMS), target: word });
+const secrets = maybe(someOf(secret, ({ as, target }) => `${as} ${target}`));
 const files = {
   code: maybe(fc.record({ bundle: blobHash, folder: word, commit: word, diff: hashOrNone })),
   inputs: maybe(
@@ -48,7 +49,7 @@ const files = {
 
 export const jobParts: fc.Arbitrary<JobParts> = fc.record({
   ...files,
-  secrets: maybe(someOf(secret, ({ as, target }) => `${as} ${target}`)),
+  secrets,
   rules: maybe(
     fc.record({
       keepOnFailureMs: duration,
@@ -73,11 +74,7 @@ export const jobParts: fc.Arbitrary<JobParts> = fc.record({
 export const orderParts = fc.record({
   ...files,
   restore: maybe(blobHash),
-  secrets: maybe(
-    fc
-      .array(fc.tuple(secret, word), { minLength: 1, maxLength: 2 })
-      .map((all) => all.map(([use, value]) => ({ ...use, value }))),
-  ),
+  secrets,
   outputs: maybe(fc.array(word, { minLength: 1, maxLength: 2 })),
   keepOnFailureMs: maybe(duration),
   timeLimitMs: maybe(duration),

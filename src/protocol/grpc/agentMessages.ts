@@ -2,9 +2,7 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type {
   AttemptAccess,
-  AttemptOrder,
   CheckpointReport,
-  GangOrder,
   JoinReply,
   JoinRequest,
   LogAck,
@@ -17,7 +15,7 @@ import type {
 } from '../agent.ts';
 import type * as wire from '../gen/drover/v1/agent_pb.ts';
 import { deviceFromWire, deviceToWire } from './fleetMessages.ts';
-import { orderPartsFromWire, orderPartsToWire } from './partMessages.ts';
+import { orderFromWire, orderToWire } from './orderMessages.ts';
 import * as w from './wire.ts';
 
 export function joinRequestToWire(
@@ -220,49 +218,6 @@ export function syncReplyFromWire(message: wire.SyncResponse): SyncReply {
     acknowledged: message.acknowledged,
     tunnels: message.tunnels.map(({ gatewayUrl, ticket }) => ({ gatewayUrl, ticket })),
     timers: timersFromWire(message.timers),
-  };
-}
-
-function orderToWire(order: AttemptOrder): MessageInitShape<typeof wire.AttemptOrderSchema> {
-  return {
-    ...order,
-    cpuMillis: w.toBigint(order.cpuMillis),
-    memoryBytes: w.toBigint(order.memoryBytes),
-    graceMs: w.toBigint(order.graceMs),
-    attemptLeaseMs: w.toBigint(order.attemptLeaseMs),
-    ...orderPartsToWire(order),
-    gang: order.gang && { ...order.gang, master: order.gang.master ?? undefined },
-  };
-}
-
-function orderFromWire(message: wire.AttemptOrder): AttemptOrder {
-  return {
-    uid: message.uid,
-    job: message.job,
-    task: message.task,
-    index: message.index,
-    n: message.n,
-    command: message.command,
-    env: { ...message.env },
-    workdir: message.workdir,
-    cpuMillis: w.toNumber(message.cpuMillis),
-    memoryBytes: w.toNumber(message.memoryBytes),
-    devices: message.devices.map(({ index, kind }) => ({ index, kind })),
-    share: message.share,
-    ports: message.ports,
-    graceMs: w.toNumber(message.graceMs),
-    attemptLeaseMs: w.toNumber(message.attemptLeaseMs),
-    ...orderPartsFromWire(message),
-    ...(message.gang && { gang: gangFromWire(message.gang) }),
-  };
-}
-
-function gangFromWire({ master, members, ...gang }: wire.GangOrder): GangOrder {
-  const { rank, size, round, token, worker, visibleGpus } = gang;
-  return {
-    ...{ rank, size, round, token, worker, visibleGpus },
-    master: master ? { worker: master.worker, address: master.address, port: master.port } : null,
-    members: members.map((member) => ({ worker: member.worker, address: member.address })),
   };
 }
 
