@@ -48,7 +48,13 @@ test.each([
   [new Unprepared('no podman here', { hostFault: true }), 'no podman here', true],
   [new Error('EIO'), 'the machine could not start it: EIO', true],
 ])('what cannot be prepared is told: %s', async (error, message, hostFault) => {
-  const around = { ...nothing, needsPreparation: () => true, prepare: () => Promise.reject(error) };
+  const around: Around = {
+    ...nothing,
+    needsPreparation: () => true,
+    async prepare(): Promise<void> {
+      throw error;
+    },
+  };
   const runtime = bench.open({ around });
   const task = shell('true');
   runtime.start(task);

@@ -20,7 +20,7 @@ export interface Preparation {
   /** Aborted when the attempt is stopped or the agent ends. */
   signal: AbortSignal;
   /** For a person: what goes on. */
-  say(progress: string): void;
+  say: (progress: string) => void;
 }
 
 /** One attempt whose processes are gone. */
@@ -31,7 +31,7 @@ export interface Finish {
   task: Task;
   how: End;
   signal: AbortSignal;
-  say(progress: string): void;
+  say: (progress: string) => void;
 }
 
 /** What is told with the end: the manifest of the result, or that it could not be kept. */
@@ -42,11 +42,11 @@ export interface Started {
   order: AttemptOrder;
   home: string;
   /** Read from disk: only for those who need it. */
-  task(): Task;
+  task: () => Task;
   /** Processes of the attempt that run now. */
-  pids(): number[];
+  pids: () => number[];
   /** To the whole group, as a stop would send it. */
-  signalGroup(signal: NodeJS.Signals): void;
+  signalGroup: (signal: NodeJS.Signals) => void;
 }
 
 export interface Around {
