@@ -25,6 +25,7 @@ export const ERRORS = {
   TOO_MANY: { status: 429, grpc: 8, title: 'A limit was reached' },
   INTERNAL: { status: 500, grpc: 13, title: 'Something went wrong inside Drover' },
   UNAVAILABLE: { status: 503, grpc: 14, title: 'Not ready' },
+  NO_SPACE: { status: 507, grpc: 8, title: 'No space is left' },
   TIMEOUT: { status: 504, grpc: 4, title: 'It took too long' },
 } as const satisfies Record<string, ErrorKind>;
 
