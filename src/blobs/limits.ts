@@ -10,6 +10,8 @@ export const BLOB_LIMITS = {
   atOnce: 32,
   /** A blob that was found is marked as wanted again when its mark is older than this. */
   refreshMs: HOUR_MS,
+  /** How old the sum of a tenant's blobs may be: others may have put or removed some. */
+  quotaMs: 60_000,
   /** A temporary file nobody wrote to for this long belongs to nobody. */
   leftoverMs: HOUR_MS,
 };

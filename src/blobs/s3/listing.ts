@@ -56,7 +56,7 @@ async function getList(client: S3Client, query: Record<string, string>): Promise
   // Taken for an empty list, this would let a collector believe that nothing is kept here.
   const code = textOf(text, 'Code') || 'status 404';
   throw new DroverError('UNAVAILABLE', `The bucket of the blob store is gone (${code})`, {
-    hint: 'See blobs.s3.bucket.',
+    hint: 'See blobs.bucket.',
   });
 }
 

@@ -26,11 +26,11 @@ export function refusal({ status, text }: Refused, place: Place): DroverError {
   const unavailable = (what: string, hint: string): DroverError =>
     new DroverError('UNAVAILABLE', `The bucket ${place.bucket} ${what} (${code})`, { hint });
   if (code === 'NoSuchBucket') {
-    return unavailable('does not exist', 'See blobs.s3.bucket, blobs.s3.endpoint and region.');
+    return unavailable('does not exist', 'See blobs.bucket, blobs.endpoint and region.');
   }
   if (OF_CREDENTIALS.has(code) || status === 401 || status === 403) {
     const hint =
-      'The administrator checks blobs.s3.accessKeyId and its secret, and that it may read, write, ' +
+      'The administrator checks blobs.accessKeyId and its secret, and that it may read, write, ' +
       'list and delete in the bucket.';
     return unavailable('refuses the credentials of the blob store', hint);
   }
@@ -38,7 +38,7 @@ export function refusal({ status, text }: Refused, place: Place): DroverError {
     return unavailable('finds the time of this machine wrong', 'Set its clock (timedatectl).');
   }
   if (status >= 300 && status < 400) {
-    return unavailable(`is not in ${place.region}`, 'See blobs.s3.region and blobs.s3.endpoint.');
+    return unavailable(`is not in ${place.region}`, 'See blobs.region and blobs.endpoint.');
   }
   if (status === 507 || code === 'QuotaExceeded' || code === 'XMinioStorageFull') {
     const detail = `The bucket ${place.bucket} is full (${code})`;
@@ -51,6 +51,6 @@ export function noAnswer(error: unknown, { endpoint, region }: Place): unknown {
   const { code } = error as NodeJS.ErrnoException;
   if (error instanceof DroverError || typeof code !== 'string') return error;
   const detail = `The S3 of the blob store does not answer (${code})`;
-  const hint = `Try again; the administrator checks blobs.s3.endpoint (${endpoint || region}).`;
+  const hint = `Try again; the administrator checks blobs.endpoint (${endpoint || region}).`;
   return new DroverError('UNAVAILABLE', detail, { hint, cause: error });
 }

@@ -42,6 +42,7 @@ export class S3BlobStore implements BlobStore {
     size: number,
     content: BlobContent,
   ): Promise<{ created: boolean }> {
+    // That the bucket is there shows in the upload.
     if (await this.#found(tenant, hash)) return { created: false };
     await upload(this.client, this.#key(tenant, hash), size, verified(hash, size, content));
     return { created: true };
@@ -54,20 +55,17 @@ export class S3BlobStore implements BlobStore {
   }
 
   async stat(tenant: string, hash: BlobHash): Promise<BlobStat | undefined> {
-    const known = await this.#head(this.#key(tenant, hash));
-    if (!known) {
-      await this.#checkBucket();
-      return undefined;
-    }
-    if (this.#isFresh(known)) return known;
-    const mark = await this.#head(this.#wantedKey(tenant, hash));
-    return mark ? newer(known, mark) : known;
+    const known = await this.#look(tenant, hash);
+    if (!known) await this.#checkBucket();
+    return known;
   }
 
   async missing(tenant: string, hashes: readonly BlobHash[]): Promise<BlobHash[]> {
     const wanted = [...new Set(hashes)];
     const found = await eachAtOnce(wanted, (hash) => this.#found(tenant, hash));
-    return wanted.filter((_, index) => !found[index]);
+    const absent = wanted.filter((_, index) => !found[index]);
+    if (absent.length > 0) await this.#checkBucket();
+    return absent;
   }
 
   async remove(tenant: string, hash: BlobHash): Promise<boolean> {
@@ -127,12 +125,20 @@ export class S3BlobStore implements BlobStore {
 
   /** Whether it is there; if so it counts as wanted from now on. */
   async #found(tenant: string, hash: BlobHash): Promise<boolean> {
-    const known = await this.stat(tenant, hash);
+    const known = await this.#look(tenant, hash);
     if (!known) return false;
     if (this.#isFresh(known)) return true;
     const key = this.#wantedKey(tenant, hash);
     await this.client.call({ method: 'PUT', key, body: bodyOf(NOTHING) });
     return true;
+  }
+
+  /** Undefined where S3 says so, or where there is no bucket: see `checkBucket`. */
+  async #look(tenant: string, hash: BlobHash): Promise<BlobStat | undefined> {
+    const known = await this.#head(this.#key(tenant, hash));
+    if (!known || this.#isFresh(known)) return known;
+    const mark = await this.#head(this.#wantedKey(tenant, hash));
+    return mark ? newer(known, mark) : known;
   }
 
   async #head(key: string): Promise<BlobStat | undefined> {

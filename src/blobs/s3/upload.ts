@@ -139,7 +139,7 @@ function found(answer: S3Answer): S3Answer {
   if (answer.status !== 404) return answer;
   const code = textOf(answer.text, 'Code') || 'status 404';
   throw new DroverError('UNAVAILABLE', `The bucket of the blob store is gone (${code})`, {
-    hint: 'See blobs.s3.bucket; nothing was stored.',
+    hint: 'See blobs.bucket; nothing was stored.',
   });
 }
 
