@@ -5,11 +5,13 @@ const DAY_S = 86_400;
 
 export const S3_LIMITS = {
   /** One part of a large upload, held in memory so that it can be sent again. S3's least is 5 MiB. */
-  partBytes: 16 * MIB,
+  partBytes: 8 * MIB,
   /** S3 takes no more parts of one object; the parts of a very large one grow instead. */
   parts: 10_000,
   /** Parts of one upload under way: enough to keep a fast line busy. */
   partsAtOnce: 3,
+  /** Uploads of one process that hold parts in memory; further ones wait, unread. */
+  uploadsAtOnce: 16,
   /** Connections to the bucket, over all calls. */
   connections: 64,
   connectMs: 5_000,

@@ -14,8 +14,10 @@ import { tenantFolder } from '../names.ts';
 import { verified } from '../verify.ts';
 import { type S3Answer, S3Client, type S3Settings, bodyOf } from './client.ts';
 import { download } from './download.ts';
+import { S3_LIMITS } from './limits.ts';
 import { listObjects, type ListedObject } from './listing.ts';
 import { refusal } from './problems.ts';
+import { Turns } from './turns.ts';
 import { upload } from './upload.ts';
 
 export interface S3BlobStoreOptions extends S3Settings {
@@ -30,6 +32,7 @@ export class S3BlobStore implements BlobStore {
   readonly kind = 's3';
   readonly client: S3Client;
   readonly #options: S3BlobStoreOptions;
+  readonly #uploads = new Turns(S3_LIMITS.uploadsAtOnce);
 
   constructor(options: S3BlobStoreOptions) {
     this.#options = options;
@@ -44,7 +47,8 @@ export class S3BlobStore implements BlobStore {
   ): Promise<{ created: boolean }> {
     // That the bucket is there shows in the upload.
     if (await this.#found(tenant, hash)) return { created: false };
-    await upload(this.client, this.#key(tenant, hash), size, verified(hash, size, content));
+    const key = this.#key(tenant, hash);
+    await this.#uploads.take(() => upload(this.client, key, size, verified(hash, size, content)));
     return { created: true };
   }
 
