@@ -1,4 +1,5 @@
 /** The command line: finds the command and runs it. bin/drover.ts calls it for all but roles. */
+import { auditCommand } from './audit.ts';
 import { budgetCommand } from './budget.ts';
 import { cancelCommand } from './cancel.ts';
 import type { Command } from './command.ts';
@@ -48,6 +49,7 @@ const cliCommands: Command[] = [
   tokensCommand,
   budgetCommand,
   usageCommand,
+  auditCommand,
   loginCommand,
   infoCommand,
   versionCommand,
