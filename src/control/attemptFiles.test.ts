@@ -25,7 +25,7 @@ async function runJob(): Promise<{ id: string; order: AttemptOrder }> {
   return { id, order };
 }
 
-test('a checkpoint is listed, and the next attempt resumes from it, also after a restart', async () => {
+test('a checkpoint is listed; the next attempt resumes from it, also after a restart', async () => {
   const { id, order } = await runJob();
   expect(order.restore).toBeUndefined();
   await it.clock.run(it.it.addCheckpoint(agent.joined.token, report(order.uid)));
@@ -92,15 +92,16 @@ test('a running job sees its own line of jobs and nothing else', async () => {
   const [mine = '', other = ''] = await it.submit(large, large);
   const job: Principal = { ...it.admin, job: mine as never };
   await it.clock.advance(1000);
-  const specs = [jobSpec.parse({ command: ['true'] })];
+  const specs = [jobSpec.parse({ command: ['true'], ...large })];
   const request = { specs, idempotencyKey: null, bodyHash: null };
   const [child = ''] = (await it.clock.run(it.it.submit(job, request))).ids;
   const seen = await it.clock.run(it.it.listJobs(job, page));
   expect(seen.items.map(({ id }) => id)).toEqual([child, mine]);
   const children = await it.clock.run(it.it.listJobs(it.admin, { ...page, parent: mine }));
   expect(children.items).toMatchObject([{ id: child, parent: mine, root: mine }]);
-  for (const call of [it.it.getJob, it.it.cancelJob]) {
-    await expect(it.clock.run(call(job, other))).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  for (const name of ['getJob', 'cancelJob'] as const) {
+    const call = it.clock.run(it.it[name](job, other));
+    await expect(call).rejects.toMatchObject({ code: 'NOT_FOUND' });
   }
   await it.clock.run(it.it.cancelJob(it.admin, mine));
   expect(await it.clock.run(it.it.getJob(it.admin, child))).toMatchObject({ state: 'CANCELLED' });
