@@ -15,6 +15,7 @@ import { logsCommand } from './logs.ts';
 import { nearest } from '../lib/nearest.ts';
 import { queueCommand } from './queue.ts';
 import { runCommand } from './run.ts';
+import { sbatchCommand } from './sbatch/sbatch.ts';
 import { simulateCommand } from './simulate.ts';
 import { submitCommand } from './submit.ts';
 import { tokensCommand } from './tokens.ts';
@@ -35,6 +36,7 @@ const helpCommand: Command = {
 const cliCommands: Command[] = [
   runCommand,
   submitCommand,
+  sbatchCommand,
   jobsCommand,
   jobCommand,
   logsCommand,
