@@ -19,14 +19,21 @@ for name in $(env | sed -n 's/^\(DROVER_SBATCH_[A-Z_]*\)=.*/\1/p'); do unset "$n
 . "$dir/lib.sh"
 
 # Where the worker has environment modules, scripts find `module`; elsewhere it says so and goes on.
+modules=
 for init in /etc/profile.d/lmod.sh /etc/profile.d/modules.sh /usr/share/modules/init/bash; do
-  [ -n "${BASH_ENV:-}" ] || [ ! -r "$init" ] || export BASH_ENV="$init"
+  [ -n "$modules" ] || [ ! -r "$init" ] || modules=$init
 done
-if [ -z "${BASH_ENV:-}" ]; then
+if [ -z "$modules" ]; then
   printf '#!/bin/sh\n%s\n' 'echo "drover: no modules on this worker, ignored: module $*" >&2' \
     >"$dir/bin/module"
   chmod 700 "$dir/bin/module"
 fi
+# A login shell (#!/bin/bash -l) sets PATH anew; this is read after that.
+{
+  echo "case :\$PATH: in *:$dir/bin:*) ;; *) PATH=$dir/bin:\$PATH ;; esac"
+  for init in "$modules" "${BASH_ENV:-}"; do [ -z "$init" ] || echo ". '$init'"; done
+} >"$dir/environment"
+export BASH_ENV="$dir/environment"
 
 # Slurm's ids are numbers, and scripts count on it: MASTER_PORT=$((10000 + SLURM_JOB_ID % 10000)).
 number() {
@@ -93,12 +100,6 @@ unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE NODE_RANK GROUP_RANK GROUP_WOR
 # Copies a stream to a file and to the log; signals to the group must not stop it before the script.
 copiers=
 copy() {
-  folder=$(dirname -- "$2")
-  mkdir -p "$folder" 2>/dev/null
-  if ! : >>"$2"; then
-    say "cannot write to $2"
-    finish 1
-  fi
   mkfifo "$1" || finish 125
   (
     trap '' TERM INT HUP USR1 USR2 ALRM
@@ -106,21 +107,22 @@ copy() {
   ) &
   copiers="$copiers $!"
 }
+# Prints the file's name; it and its folder are there then.
+open_file() {
+  name=$(expand "$1")
+  mkdir -p -- "$(dirname -- "$name")" 2>/dev/null
+  if [ "$mode" = append ]; then true >>"$name"; else true >"$name"; fi || return
+  printf '%s\n' "$name"
+}
 umask "$mask"
 exec 5>&1 6>&2
 if [ -n "$output" ]; then
-  file=$(expand "$output")
-  [ "$mode" = append ] || : 2>/dev/null >"$file"
+  file=$(open_file "$output") || finish 1
   copy "$dir/out" "$file" 5
   exec 5>"$dir/out"
-  if [ -z "$error" ]; then
-    copy "$dir/err" "$file" 6
-    exec 6>"$dir/err"
-  fi
 fi
-if [ -n "$error" ]; then
-  file=$(expand "$error")
-  [ "$mode" = append ] || : 2>/dev/null >"$file"
+[ -z "$error" ] || file=$(open_file "$error") || finish 1
+if [ -n "$output$error" ]; then
   copy "$dir/err" "$file" 6
   exec 6>"$dir/err"
 fi

@@ -116,15 +116,19 @@ for name in TERM INT HUP USR1 USR2; do trap "forward $name" "$name"; done
 task=0
 while [ "$task" -lt "$tasks" ]; do
   if [ -n "$label" ]; then
-    { (become "$task" "$@") 3>&1 2>&1 >&3 3>&- | sed "s/^/$task: /"; } 3>&1 1>&2 2>&3 |
-      sed "s/^/$task: /" &
+    {
+      {
+        (become "$task" "$@")
+        echo $? >"$DROVER_SBATCH_DIR/code.$$.$task"
+      } 2>&1 >&3 | sed "s/^/$task: /" >&2
+    } 3>&1 | sed "s/^/$task: /" &
   else
     (become "$task" "$@") &
   fi
   pids="$pids $!"
   task=$((task + 1))
 done
-worst=0
+worst=0 task=0
 for pid in $pids; do
   # A signal ends the wait, not the task.
   while :; do
@@ -132,6 +136,8 @@ for pid in $pids; do
     code=$?
     kill -0 "$pid" 2>/dev/null || break
   done
+  [ -z "$label" ] || code=$(cat "$DROVER_SBATCH_DIR/code.$$.$task")
+  task=$((task + 1))
   [ "$code" -le "$worst" ] || worst=$code
 done
 exit "$worst"
