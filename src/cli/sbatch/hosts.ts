@@ -12,7 +12,7 @@ export function expandHosts(text: string): string[] {
 
 /** At commas that are in no bracket. */
 function splitOutside(text: string): string[] {
-  return text.match(/(?:\[[^\]]*\]|[^,[])+/g) ?? [];
+  return text.match(/(?:\[[^\]]*\]?|[^,[])+/g) ?? [];
 }
 
 function expandOne(host: string): string[] {
