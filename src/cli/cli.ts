@@ -2,6 +2,8 @@
 import { budgetCommand } from './budget.ts';
 import { cancelCommand } from './cancel.ts';
 import type { Command } from './command.ts';
+import { createCompletion } from './completion.ts';
+import { contextCommand } from './context.ts';
 import { reportError } from './errors.ts';
 import { execCommand } from './execCommand.ts';
 import { EXIT } from './exitCodes.ts';
@@ -30,6 +32,7 @@ const helpCommand: Command = {
   name: 'help',
   summary: 'Show this text, or the help of a command',
   usage: ['help [COMMAND]'],
+  options: {},
   run: showHelp,
 };
 
@@ -51,6 +54,8 @@ const cliCommands: Command[] = [
   budgetCommand,
   usageCommand,
   loginCommand,
+  contextCommand,
+  createCompletion(() => cliCommands),
   infoCommand,
   versionCommand,
   helpCommand,
@@ -68,6 +73,7 @@ const ALIASES: Record<string, string> = {
 export async function runCli(argv: string[], io: CliIo): Promise<number> {
   const [name = 'help', ...args] = argv;
   try {
+    if (io.clientOnly && ROLES.some((role) => role.name === name)) throw notHere(name);
     return await findCommand(name).run(args, io);
   } catch (error) {
     if (error instanceof OutputClosed) return EXIT.brokenPipe;
@@ -83,9 +89,16 @@ async function showHelp(args: string[], io: CliIo): Promise<number> {
     const list = cliCommands.map(({ name, summary, usage }) => ({ name, summary, usage }));
     await io.stdout.write(`${JSON.stringify(list)}\n`);
   } else {
-    await io.stdout.write(overview(cliCommands));
+    await io.stdout.write(overview(cliCommands, io.clientOnly ? [] : ROLES));
   }
   return EXIT.ok;
+}
+
+function notHere(role: string): UsageError {
+  return new UsageError(
+    `this file has the commands only; \`drover ${role}\` needs all of Drover`,
+    'run it from a checkout: make setup, then ./drover',
+  );
 }
 
 function findCommand(typed: string): Command {

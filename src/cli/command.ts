@@ -13,6 +13,8 @@ export interface Command {
   summary: string;
   /** The lines of a call, without `drover`. */
   usage: string[];
+  /** With those that all commands take; `drover completion` reads them. */
+  options: OptionTable;
   run(args: string[], io: CliIo): Promise<number>;
 }
 
@@ -57,6 +59,7 @@ export function defineCommand<const Table extends OptionTable>(
     name,
     summary,
     usage,
+    options: table,
     async run(typed, io) {
       let own = beforeDashes(typed);
       try {
