@@ -29,6 +29,9 @@ up: setup ## Start gateway, controller and a local agent; Ctrl-C stops them
 
 setup: $(INSTALLED) ## Get Node (if the system's is old) and the packages
 
+cli-bundle: setup ## The command line as one file for Linux and macOS: dist/drover
+	@node tools/bundleCli.ts
+
 ##@ To work on it
 test: setup system-packages check ## Everything that must hold: check, then every test
 	@npm run --silent test
@@ -68,20 +71,20 @@ bench-scheduler: setup ## Measure the planner; TRACES=DIR takes the openb traces
 	node bench/scheduler/main.ts $(if $(TRACES),--traces $(TRACES)) $(ARGS)
 
 system-packages: ## Install what tests need from Debian or Ubuntu (as root; else says what)
-	@tools/system-packages.sh strace eatmydata faketime prometheus python3 curl
+	@tools/system-packages.sh strace eatmydata faketime prometheus python3 curl slurm-client zsh fish
 
 lock: $(NODE) ## Update package-lock.json after a change of package.json
 	NODE_USE_SYSTEM_CA=1 npm install --package-lock-only --ignore-scripts --no-audit --no-fund
 	node tools/fixlock.ts
 
 clean: ## Remove what setup and tests made (never your data folder)
-	rm -rf node_modules .node .cache coverage
+	rm -rf node_modules .node .cache coverage dist
 
 help: ## This list
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } \
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: up setup test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler
+.PHONY: up setup cli-bundle test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler
 .PHONY: bench-placement system-packages lock clean help
 
 .node/bin/node:
