@@ -28,6 +28,7 @@ export class Score {
   readonly mix: DemandMix;
   readonly #tables = new Map<string, StrandingTables>();
   readonly #groups = new Map<Kind, GroupTables[]>();
+  /** Written over by each look and never cut: an array that is emptied leaves garbage. */
   readonly #after: number[] = [];
   readonly #cpuPerByte: number | null;
 
@@ -41,17 +42,18 @@ export class Score {
     return this.#score(state, state.devices, resources);
   }
 
-  /** For `take` thousandths of each of the devices at these positions. */
+  /** For `take` thousandths of each of the devices at the first `count` of these positions. */
   withDevices(
     state: WorkerState,
     resources: ResourceRequest,
     positions: readonly number[],
+    count: number,
     take: number,
   ): number {
     const after = this.#after;
-    after.length = 0;
-    for (const free of state.devices) after.push(free);
-    for (const position of positions) after[position]! -= take;
+    const { devices } = state;
+    for (let at = 0; at < devices.length; at++) after[at] = devices[at] as number;
+    for (let at = 0; at < count; at++) after[positions[at] as number]! -= take;
     return this.#score(state, after, resources);
   }
 
@@ -61,7 +63,7 @@ export class Score {
     const fuller =
       (FULLER_WORKER * state.deviceMillisFree) / WHOLE_DEVICE +
       (FULLER_CPU * cpuLeft) / kind.info.resources.cpuMillis;
-    if (devices.length === 0) return fuller;
+    if (state.devices.length === 0) return fuller;
     if (state.valuedBy !== this) {
       state.value = this.#value(kind, state.devices, cpuFree, memoryFree);
       state.valuedBy = this;
@@ -76,13 +78,15 @@ export class Score {
     const most = this.#cpuPerByte === null ? cpuFree : memoryFree * this.#cpuPerByte;
     const cpuUsable = most < cpuFree ? most : cpuFree;
     let value = 0;
-    for (const { positions, tables } of this.#groupsOf(kind)) {
+    const groups = this.#groupsOf(kind);
+    for (let group = 0; group < groups.length; group++) {
+      const { positions, tables } = groups[group] as GroupTables;
       const { cpuStep, shared, idle, cpuPerMilli } = tables;
       const cpu = cpuLevel(cpuUsable, cpuStep);
       let idleDevices = 0;
       let inUse = 0;
-      for (const position of positions) {
-        const free = devices[position] as number;
+      for (let at = 0; at < positions.length; at++) {
+        const free = devices[positions[at] as number] as number;
         if (free === WHOLE_DEVICE) idleDevices++;
         else if (free > 0) {
           value += shared[sharedAt(free, cpu)] as number;
