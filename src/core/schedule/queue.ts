@@ -8,11 +8,8 @@ import { LONGEST_DELAY_MS } from '../retry.ts';
 import { Heap } from './heap.ts';
 import type { PendingTask } from './view.ts';
 
-/** A task, or a gang as a whole under its first member's index. */
-interface Entry {
-  index: number;
-  members: PendingTask[];
-}
+/** A task, or for a gang its first member: many wait, so each costs as little as it can. */
+type Entry = PendingTask;
 
 /** What waits of one job. Most have one task, so the first entry stands by itself. */
 interface Line {
@@ -120,7 +117,7 @@ export class PendingQueue {
   #findHead(): PendingTask[] | null {
     for (let line = this.#order.top(); line; line = this.#order.top()) {
       const entry = line.aside ? null : this.#firstOf(line);
-      if (entry) return entry.members;
+      if (entry) return this.#membersOf(entry);
       this.#order.pop();
       line.listed = false;
       if (!line.aside) this.#lines.delete(line.job);
@@ -189,26 +186,35 @@ export class PendingQueue {
   #ready(task: PendingTask): void {
     if (this.#gangSize === 1) {
       this.#inOrder.add(task);
-      this.#push(task.job, { index: task.index, members: [task] });
+      this.#push(task);
       return;
     }
     const gang = this.#gangs.get(task.job) ?? new Map<number, PendingTask>();
     this.#gangs.set(task.job, gang);
     gang.set(task.index, task);
-    const members = [...gang.values()].filter((member) => member.round === task.round);
+    const members = this.#membersOf(task);
     if (members.length < this.#gangSize) return;
-    members.sort((a, b) => a.index - b.index);
     for (const member of members) this.#inOrder.add(member);
-    this.#push(task.job, { index: 0, members });
+    this.#push(members[0] as PendingTask);
   }
 
-  #push(job: JobId, entry: Entry): void {
+  /** Those who wait with it, by their index. */
+  #membersOf(task: PendingTask): PendingTask[] {
+    if (this.#gangSize === 1) return [task];
+    const gang = this.#gangs.get(task.job)?.values() ?? [];
+    const members = [...gang].filter((member) => member.round === task.round);
+    return members.sort((a, b) => a.index - b.index);
+  }
+
+  #push(entry: Entry): void {
+    const { job } = entry;
     let line = this.#lines.get(job);
     if (!line) {
       line = { job, first: null, rest: null, aside: false, listed: false };
       this.#lines.set(job, line);
     }
-    if (line.first && line.first.index <= entry.index) {
+    if (this.#gangSize > 1) line.first = entry;
+    else if (line.first && line.first.index <= entry.index) {
       (line.rest ??= new Heap<Entry>(byIndex)).push(entry);
     } else {
       if (line.first) (line.rest ??= new Heap<Entry>(byIndex)).push(line.first);
@@ -222,9 +228,10 @@ export class PendingQueue {
     return line.first;
   }
 
-  #isThere({ members }: Entry): boolean {
-    for (const task of members) if (!this.#inOrder.has(task)) return false;
-    return true;
+  #isThere(entry: Entry): boolean {
+    if (this.#gangSize === 1) return this.#inOrder.has(entry);
+    const members = this.#membersOf(entry);
+    return members.length === this.#gangSize && members.every((task) => this.#inOrder.has(task));
   }
 
   #list(line: Line): void {
