@@ -61,11 +61,12 @@ export class Candidates {
     return this.#score;
   }
 
-  /** For one task: looks at everything again before it says that there is none. */
-  best(states: States): WorkerState | null {
+  /** For one task: looks at everything again, by this score, before it says that there is none. */
+  best(states: States, score: Score): WorkerState | null {
     const tiers = this.#localities.get('');
     const best = tiers ? tiers.best(this.#passedOver) : null;
     if (best !== undefined) return best;
+    this.#score = score;
     this.#lookAtAll(states);
     return this.#localities.get('')?.best(false) ?? null;
   }

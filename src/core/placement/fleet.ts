@@ -34,7 +34,7 @@ export interface FleetTotals {
 
 const MIB = 2 ** 20;
 /** States scored anew on behalf of each request, as long as some have an old score. */
-const RESCORED_PER_ASK = 48;
+const RESCORED_PER_ASK = 24;
 
 export class Fleet {
   /** Rises whenever capacity is freed or appears. */
@@ -115,7 +115,7 @@ export class Fleet {
   /** The best spot now; books nothing. */
   place(request: PlacementRequest): Spot | null {
     const candidates = this.#candidatesOf(request, 'single');
-    const state = candidates.best(this.#states);
+    const state = candidates.best(this.#states, this.#score);
     this.#learn(candidates, state !== null, 1);
     return state && this.#spotOn(state, candidates);
   }

@@ -18,6 +18,9 @@ const FULLER_CPU = 0.0001;
  */
 const TOGETHER = 0.5 / 8;
 
+/** Tables are made for at least so many devices, as most workers have at most. */
+const DEVICES_EXPECTED = 8;
+
 interface GroupTables {
   positions: readonly number[];
   tables: StrandingTables;
@@ -26,6 +29,8 @@ interface GroupTables {
 /** Values of one mix. Tables are made when a worker that needs them is first looked at. */
 export class Score {
   readonly mix: DemandMix;
+  /** By device, and by the part of the mix that can use it. */
+  readonly #byDevice = new Map<string, StrandingTables>();
   readonly #tables = new Map<string, StrandingTables>();
   readonly #groups = new Map<Kind, GroupTables[]>();
   /** Written over by each look and never cut: an array that is emptied leaves garbage. */
@@ -114,14 +119,23 @@ export class Score {
     return groups;
   }
 
-  /** Devices that the same work of the mix can use have the same tables. */
   #tablesOf(group: DeviceGroup, cpuStep: number): StrandingTables {
+    const key = `${cpuStep}|${group.key}`;
+    const known = this.#byDevice.get(key);
+    if (known && known.devices >= group.positions.length) return known;
+    const tables = this.#tablesFor(group, cpuStep);
+    this.#byDevice.set(key, tables);
+    return tables;
+  }
+
+  /** Devices that the same work of the mix can use have the same tables. */
+  #tablesFor(group: DeviceGroup, cpuStep: number): StrandingTables {
     const { mix } = this;
     const usable = mix.classes.filter(({ of }) => matches(group.device, of.device));
     const all = usable.length === mix.classes.length;
     const key = `${cpuStep}|${all ? 'all' : usable.map(({ of }) => of.key).join()}`;
     let tables = this.#tables.get(key);
-    const devices = group.positions.length;
+    const devices = Math.max(group.positions.length, DEVICES_EXPECTED);
     if (!tables || tables.devices < devices) {
       tables = strandingTables(mix, usable, cpuStep, devices);
       this.#tables.set(key, tables);

@@ -3,9 +3,9 @@
  * gang is one entry that is ready when all its members wait in the same round. A job may be set
  * aside while others of the class go on. Removal is lazy.
  */
-import type { JobId, TaskId } from '../../model/ids.ts';
-import { LONGEST_DELAY_MS } from '../retry.ts';
+import type { JobId } from '../../model/ids.ts';
 import { Heap } from './heap.ts';
+import { Sleepers } from './sleepers.ts';
 import type { PendingTask } from './view.ts';
 
 /** A task, or for a gang its first member: many wait, so each costs as little as it can. */
@@ -30,12 +30,8 @@ export class PendingQueue {
   /** What is in the order; an entry with anything else is passed over. */
   readonly #inOrder = new Set<PendingTask>();
   readonly #gangs = new Map<JobId, Map<number, PendingTask>>();
-  /** Tasks that wait for a time (a retry's back-off). */
-  readonly #later = new Map<TaskId, PendingTask>();
-  #alarms = new Heap<PendingTask>(earlier);
-  /** Came since `mature` was last called. */
-  #fresh: PendingTask[] = [];
-  #maturedAtMs = Number.NEGATIVE_INFINITY;
+  /** Null until there is one: there are many queues. */
+  #asleep: Sleepers | null = null;
   #size = 0;
   /** What `peek` said last, while nothing has changed. */
   #head: PendingTask[] | null | undefined;
@@ -51,7 +47,7 @@ export class PendingQueue {
 
   /** Whether some wait for a time, so that `mature` must be called. */
   get sleeping(): boolean {
-    return this.#later.size > 0;
+    return (this.#asleep?.size ?? 0) > 0;
   }
 
   add(task: PendingTask): void {
@@ -60,8 +56,7 @@ export class PendingQueue {
       this.#ready(task);
       return;
     }
-    this.#later.set(task.task, task);
-    this.#fresh.push(task);
+    (this.#asleep ??= new Sleepers()).add(task);
   }
 
   remove(task: PendingTask): void {
@@ -76,7 +71,7 @@ export class PendingQueue {
 
   /** Out of the order, though it goes on waiting. */
   takeOut(task: PendingTask): void {
-    if (this.#later.delete(task.task)) return;
+    if (this.#asleep?.remove(task)) return;
     this.#head = undefined;
     this.#inOrder.delete(task);
     if (this.#gangSize === 1) return;
@@ -87,25 +82,10 @@ export class PendingQueue {
 
   /** Moves tasks whose time has come into the order. Returns the earliest time still ahead. */
   mature(nowMs: number): number | null {
-    // A clock that went back may have left any of them further ahead than it should be.
-    if (nowMs < this.#maturedAtMs) {
-      this.#alarms = new Heap<PendingTask>(earlier);
-      this.#fresh = [...this.#later.values()];
-    }
-    this.#maturedAtMs = nowMs;
-    for (const task of this.#fresh) {
-      if (this.#later.get(task.task) !== task) continue;
-      if (isDue(task, nowMs)) this.#wake(task);
-      else this.#alarms.push(task);
-    }
-    this.#fresh = [];
-    for (let task = this.#alarms.top(); task; task = this.#alarms.top()) {
-      const waits = this.#later.get(task.task) === task;
-      if (waits && !isDue(task, nowMs)) return task.notBeforeMs;
-      this.#alarms.pop();
-      if (waits) this.#wake(task);
-    }
-    return null;
+    const asleep = this.#asleep;
+    if (!asleep) return null;
+    for (const task of asleep.wake(nowMs)) this.#ready(task);
+    return asleep.nextAtMs();
   }
 
   /** The first entry's members, without removing it. */
@@ -161,12 +141,7 @@ export class PendingQueue {
 
   /** When the first of its tasks that wait for a time may be tried. */
   wakesAt(job: JobId): number | null {
-    let first: number | null = null;
-    for (const task of this.#later.values()) {
-      if (task.job !== job) continue;
-      first = first === null ? task.notBeforeMs : Math.min(first, task.notBeforeMs);
-    }
-    return first;
+    return this.#asleep?.wakesAt(job) ?? null;
   }
 
   /** Tasks in the order, by job. */
@@ -176,11 +151,6 @@ export class PendingQueue {
       const there = all.filter((entry) => this.#isThere(entry));
       if (there.length > 0) yield { job, tasks: there.length * this.#gangSize };
     }
-  }
-
-  #wake(task: PendingTask): void {
-    this.#later.delete(task.task);
-    this.#ready(task);
   }
 
   #ready(task: PendingTask): void {
@@ -244,13 +214,4 @@ export class PendingQueue {
 
 function byIndex(a: Entry, b: Entry): boolean {
   return a.index < b.index;
-}
-
-function isDue(task: PendingTask, nowMs: number): boolean {
-  // Further ahead than any delay: the wall clock has gone back since it was set.
-  return task.notBeforeMs <= nowMs || task.notBeforeMs > nowMs + LONGEST_DELAY_MS;
-}
-
-function earlier(a: PendingTask, b: PendingTask): boolean {
-  return a.notBeforeMs < b.notBeforeMs;
 }
