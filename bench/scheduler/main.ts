@@ -50,11 +50,12 @@ const policy = (placementsPerPlan: number): SchedulePolicy => ({
   placementsPerPlan,
 });
 
+// First, while the process is cold.
+if (wanted('tick')) ticks(10_000, 100_000, 100);
 if (wanted('sustained')) sustained('sustained', 1213, 20_000);
 for (const workers of [100, 1000, 10_000]) {
   if (wanted('curve')) sustained('curve', workers, null);
 }
-if (wanted('tick')) ticks(10_000, 100_000, 100);
 if (rows.every(({ workers }) => workers === 0)) process.exitCode = 1;
 console.table(rows.map(({ mix: _mix, ...row }) => row));
 console.log(`mix: ${mix.name}`);
