@@ -101,10 +101,12 @@ class Job:
         tail: int | None = None,
         since_ms: int | None = None,
     ) -> Iterator[LogRecord]:
-        """What is there; with `follow` also what comes, until the job has ended."""
+        """What is there, of an ended job all; with `follow` also what comes until it ends."""
         query = LogQuery(task=task, tail=tail, since_ms=since_ms)
-        read = follow_logs if follow else read_logs
-        return read(self._client.transport, f"{self._path}/logs", query)
+        transport, path = self._client.transport, f"{self._path}/logs"
+        if follow:
+            return follow_logs(transport, path, query)
+        return read_logs(transport, path, query, to_its_end=self.state in ENDED)
 
     def print_logs(self, follow: bool = True, *, task: int | None = None) -> None:
         """The job's stdout and stderr on ours."""

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Iterator, Mapping
 
 from .errors import DroverError, from_problem
-from .http import Query, Transport, may_pass, retry_pause
+from .http import RETRY_FIRST_S, Query, Transport, may_pass, retry_pause
 from .sse import SseEvent, read_events
 
 # How long a broken stream is opened again: a controller may be away for minutes.
 FOLLOW_RETRY_WINDOW_S = 600.0
+# How long the output of an ended job may be silent before what is there is all.
+QUIET_LIMIT_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -50,18 +52,27 @@ class LogQuery:
         return {"task": self.task, "since": self.since_ms, "tail": tail}
 
 
-def read_logs(transport: Transport, path: str, query: LogQuery) -> Iterator[LogRecord]:
+def read_logs(
+    transport: Transport, path: str, query: LogQuery, *, to_its_end: bool = False
+) -> Iterator[LogRecord]:
+    """What is there now. The last bytes may come in after a job's end: `to_its_end` awaits them."""
     after = 0
+    quiet_since = time.monotonic()
     while True:
         page: Query = {**query.parameters(after), "after": after or None}
         data, meta = transport.call("GET", path, query=page)
         for record in data:
             yield _record(record)
         reached = int(meta.get("next", after))
-        # An empty page that moved on held only what was not asked for.
-        if meta.get("complete") or reached <= after:
+        if meta.get("complete"):
             return
-        after = reached
+        # An empty page that moved on held only what was not asked for.
+        if reached > after:
+            after, quiet_since = reached, time.monotonic()
+        elif to_its_end and time.monotonic() - quiet_since < QUIET_LIMIT_S:
+            time.sleep(RETRY_FIRST_S)
+        else:
+            return
 
 
 def follow_logs(transport: Transport, path: str, query: LogQuery) -> Iterator[LogRecord]:
