@@ -100,6 +100,9 @@ CREATE TABLE attempts (
   charges bigint NOT NULL DEFAULT 0,
   charged_micros bigint NOT NULL DEFAULT 0,
   charged_device_ms bigint NOT NULL DEFAULT 0,
+  facts text NOT NULL DEFAULT '{}',
+  result text,
+  result_bytes bigint,
   version bigint NOT NULL DEFAULT 1,
   PRIMARY KEY (job, task_index, n)
 ) /*sqlite WITHOUT ROWID */;
@@ -231,4 +234,19 @@ CREATE TABLE usage_days (
   attempts bigint NOT NULL,
   version bigint NOT NULL,
   PRIMARY KEY (day, tenant, user_name, pool)
+) /*sqlite WITHOUT ROWID */;
+
+-- Checkpoints of a task, oldest first; those beyond what the job keeps are deleted.
+CREATE TABLE checkpoints (
+  job text NOT NULL,
+  task_index bigint NOT NULL,
+  n bigint NOT NULL,
+  attempt text NOT NULL,
+  tenant text NOT NULL,
+  manifest text NOT NULL,
+  bytes bigint NOT NULL,
+  files bigint NOT NULL,
+  reason text NOT NULL,
+  created_at_ms bigint NOT NULL,
+  PRIMARY KEY (job, task_index, n)
 ) /*sqlite WITHOUT ROWID */;

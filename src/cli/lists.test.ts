@@ -106,6 +106,9 @@ describe('job', () => {
       assignedAtMs: minutesAgo(5),
       startedAtMs: minutesAgo(5),
       endedAtMs: minutesAgo(4),
+      facts: {},
+      result: null,
+      resultBytes: null,
     });
     const { stdout, code } = await run(['job', 'j1']);
     expect(code).toBe(0);

@@ -172,7 +172,14 @@ function superseded(): DroverError {
 
 function observedOf(observation: Observation): Observed {
   const uid = observation.uid as AttemptUid;
-  if (observation.state !== 'ENDED') return { uid, state: observation.state, ending: null };
+  const { state, facts, progress } = observation;
+  if (state !== 'ENDED') {
+    return {
+      ...{ uid, state, ending: null },
+      ...(facts && { facts }),
+      ...(progress !== undefined && { progress }),
+    };
+  }
   return {
     uid,
     state: 'ENDED',
@@ -184,6 +191,8 @@ function observedOf(observation: Observation): Observed {
       hostFault: observation.hostFault ?? false,
       stdoutBytes: observation.stdoutBytes ?? null,
       stderrBytes: observation.stderrBytes ?? null,
+      result: observation.result,
+      unstored: observation.unstored,
     },
   };
 }

@@ -3,14 +3,15 @@ import { indexOfTask, type JobId, type TaskId } from '../model/ids.ts';
 import { PRIORITIES } from '../model/job.ts';
 import type { Principal } from '../model/token.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
-import type { AttemptView, JobView, QueueEntry, TaskView } from '../protocol/jobs.ts';
+import type { AttemptView, CheckpointView, JobView } from '../protocol/jobs.ts';
+import type { QueueEntry, TaskView } from '../protocol/jobs.ts';
 import type { LiveJob } from '../state/live.ts';
 import type { State } from '../state/state.ts';
 import type { History } from '../store/contract.ts';
 import { decodeTask } from '../store/decode.ts';
 import type { Committer } from './committer.ts';
 import { cutPage, decodeNumbers, encodeCursor } from './cursors.ts';
-import { attemptView, eventView, taskView } from './views.ts';
+import { attemptView, checkpointView, eventView, taskView } from './views.ts';
 
 interface ListOptions {
   state: State;
@@ -22,7 +23,7 @@ interface ListOptions {
 
 export function createJobLists(
   options: ListOptions,
-): Pick<Coordinator, 'listTasks' | 'listAttempts' | 'listEvents' | 'queue'> {
+): Pick<Coordinator, 'listTasks' | 'listAttempts' | 'listEvents' | 'listCheckpoints' | 'queue'> {
   const { state, committer, history, getJob } = options;
   return {
     async listTasks(who, job, page) {
@@ -40,6 +41,13 @@ export function createJobLists(
       const rows = await history.forTenant(who.tenant).attempts(job, [index, n], page.limit + 1);
       const position = ({ task, n }: AttemptView) => [indexOfTask(task as TaskId), n];
       return cutPage(rows.map(attemptView), page.limit, position);
+    },
+    async listCheckpoints(who, job, page) {
+      await getJob(who, job);
+      const [index = -1, n = -1] = decodeNumbers(page.cursor, [-1, -1]);
+      const rows = await history.forTenant(who.tenant).checkpoints(job, [index, n], page.limit + 1);
+      const position = ({ task, n }: CheckpointView) => [indexOfTask(task as TaskId), n];
+      return cutPage(rows.map(checkpointView), page.limit, position);
     },
     async listEvents(who, job, page) {
       await getJob(who, job);

@@ -9,8 +9,8 @@ import type { Job, JobSpec } from '../model/job.ts';
 import type { Principal } from '../model/token.ts';
 import type { Coordinator, Page, SubmitReply, SubmitRequest } from '../protocol/coordinator.ts';
 import type { JobView, ListJobsQuery } from '../protocol/jobs.ts';
-import type { LiveJob } from '../state/live.ts';
-import { idempotencyKey, type State } from '../state/state.ts';
+import { idempotencyKey, type LiveJob } from '../state/live.ts';
+import type { State } from '../state/state.ts';
 import type { History } from '../store/contract.ts';
 import type { Committer } from './committer.ts';
 import { cutPage, decodeText } from './cursors.ts';
@@ -40,6 +40,7 @@ type JobCalls = Pick<
   | 'listTasks'
   | 'listAttempts'
   | 'listEvents'
+  | 'listCheckpoints'
   | 'queue'
 >;
 

@@ -1,7 +1,7 @@
 /** What an agent is told to run: the job's command with Drover's variables around it. */
 import type { Attempt } from '../model/attempt.ts';
 import type { Task } from '../model/task.ts';
-import type { AttemptOrder } from '../protocol/agent.ts';
+import type { AttemptOrder, OrderParts } from '../protocol/agent.ts';
 import type { LiveJob } from '../state/live.ts';
 import type { State } from '../state/state.ts';
 import { GANG_DEFAULTS, gangOrder, gangVariables } from './gangs.ts';
@@ -35,6 +35,24 @@ export function orderOf(state: State, attempt: Attempt, leaseMs: number): Attemp
     graceMs: spec.graceMs,
     attemptLeaseMs: leaseMs,
     ...(gang && { gang }),
+    ...partsOf(state, found.live, found.task),
+  };
+}
+
+/** What differs from a plain command; nothing for most jobs. */
+function partsOf(state: State, { job: { spec } }: LiveJob, task: Task): OrderParts {
+  const { code, inputs, environment, checkpoint, secrets, rules, timeLimitMs } = spec;
+  const restore = checkpoint && state.checkpoints.newest(task.id)?.manifest;
+  return {
+    ...(code && { code }),
+    ...(inputs && { inputs }),
+    ...(environment && { environment }),
+    ...(checkpoint && { checkpoint }),
+    ...(restore !== undefined && { restore }),
+    ...(secrets && { secrets }),
+    ...(rules?.outputs.length && { outputs: rules.outputs }),
+    ...(rules?.keepOnFailureMs && { keepOnFailureMs: rules.keepOnFailureMs }),
+    ...(timeLimitMs > 0 && { timeLimitMs }),
   };
 }
 

@@ -14,6 +14,7 @@ const SCOPE_OF = {
   listTasks: 'jobs:read',
   listAttempts: 'jobs:read',
   listEvents: 'jobs:read',
+  listCheckpoints: 'jobs:read',
   waitJob: 'jobs:read',
   readLogs: 'jobs:read',
   queue: 'jobs:read',

@@ -6,9 +6,15 @@ import { unpackSpec } from '../model/spec.ts';
 import type { Task } from '../model/task.ts';
 import type { Token } from '../model/token.ts';
 import type { TokenView, WorkerView } from '../protocol/fleet.ts';
-import type { AttemptView, EventView, JobView, TaskView } from '../protocol/jobs.ts';
+import type {
+  AttemptView,
+  CheckpointView,
+  EventView,
+  JobView,
+  TaskView,
+} from '../protocol/jobs.ts';
 import { endingOf, type LiveJob, type LiveWorker } from '../state/live.ts';
-import type { AttemptRow, EventRow, JobRow } from '../store/database.ts';
+import type { AttemptRow, CheckpointRow, EventRow, JobRow } from '../store/database.ts';
 
 export function liveJobView(live: LiveJob, waitReason: string | undefined): JobView {
   const { job, counts } = live;
@@ -129,6 +135,22 @@ export function attemptView(row: AttemptRow): AttemptView {
     assignedAtMs: row.assigned_at_ms,
     startedAtMs: row.started_at_ms,
     endedAtMs: row.ended_at_ms,
+    facts: JSON.parse(row.facts) as AttemptView['facts'],
+    result: row.result,
+    resultBytes: row.result_bytes,
+  };
+}
+
+export function checkpointView(row: CheckpointRow): CheckpointView {
+  return {
+    task: taskId(row.job as JobId, row.task_index),
+    n: row.n,
+    attempt: row.attempt,
+    manifest: row.manifest,
+    bytes: row.bytes,
+    files: row.files,
+    reason: row.reason,
+    createdAtMs: row.created_at_ms,
   };
 }
 

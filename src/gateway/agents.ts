@@ -1,6 +1,7 @@
 /** What agents say passes through to the controller, which also checks their tokens. */
 import { DroverError } from '../lib/errors.ts';
-import { AGENT_PATHS, joinRequest, type LogChunk, syncRequest } from '../protocol/agent.ts';
+import { AGENT_PATHS, checkpointReport, joinRequest, syncRequest } from '../protocol/agent.ts';
+import type { LogChunk } from '../protocol/agent.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
 import type { App } from './app.ts';
 import type { GatewayLimits } from './limits.ts';
@@ -31,6 +32,17 @@ export function agentRoutes(app: App, options: AgentRouteOptions): void {
     config: { access: 'agent', pace: 'longPoll' },
     schema: { body: syncRequest },
     handler: ({ bearer, body }) => coordinator.sync(bearer, body),
+  });
+
+  app.route({
+    method: 'POST',
+    url: AGENT_PATHS.checkpoint,
+    config: { access: 'agent' },
+    schema: { body: checkpointReport },
+    handler: async ({ bearer, body }) => {
+      await coordinator.addCheckpoint(bearer, body);
+      return {};
+    },
   });
 
   app.register((scope, _options, done) => {

@@ -8,6 +8,7 @@ import type { Coordinator, Page, SubmitReply, SubmitRequest } from '../protocol/
 import type { TokenView, WorkerView } from '../protocol/fleet.ts';
 import type { JobView, PageQuery } from '../protocol/jobs.ts';
 import { fakeAccounts } from '../protocol/fakeAccounts.ts';
+import { fakeFiles } from '../protocol/fakeFiles.ts';
 import { fakeWhy } from '../protocol/fakeWhy.ts';
 
 export interface FakeCoordinator extends Coordinator {
@@ -49,6 +50,7 @@ export function createFakeCoordinator(overrides: Partial<Coordinator> = {}): Fak
     ...fleetCalls(tokens, tokenWith),
     ...agentCalls(logs),
     ...accountCalls,
+    ...fakeFiles(),
     ...overrides,
   };
   const counted = countCalls(plain, calls);

@@ -10,6 +10,7 @@ export const EVENT_KINDS = [
   'task.ended',
   'task.requeued',
   'attempt.stopping',
+  'checkpoint.added',
   'task.nominated',
   'task.withdrawn',
   'worker.joined',

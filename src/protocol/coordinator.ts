@@ -7,10 +7,12 @@
 import type { JobSpec } from '../model/job.ts';
 import type { Principal } from '../model/token.ts';
 import type { BudgetInput, BudgetView, PlanView, UsageQuery, UsageRow } from './budgets.ts';
-import type { JoinReply, JoinRequest, LogAck, LogChunk, SyncReply, SyncRequest } from './agent.ts';
+import type { AttemptAccess, CheckpointReport, JoinReply, JoinRequest } from './agent.ts';
+import type { LogAck, LogChunk, SyncReply, SyncRequest } from './agent.ts';
 import type { ClusterView, CreateToken, TokenView, WorkerView } from './fleet.ts';
 import type {
   AttemptView,
+  CheckpointView,
   EventView,
   JobView,
   ListJobsQuery,
@@ -97,6 +99,8 @@ export interface Coordinator {
   listTasks(who: Principal, job: string, page: PageQuery): Promise<Page<TaskView>>;
   listAttempts(who: Principal, job: string, page: PageQuery): Promise<Page<AttemptView>>;
   listEvents(who: Principal, job: string, page: PageQuery): Promise<Page<EventView>>;
+  /** What its tasks can resume from, by task, oldest first. */
+  listCheckpoints(who: Principal, job: string, page: PageQuery): Promise<Page<CheckpointView>>;
   /** Returns when the job has ended or after `waitMs`, whichever is first. */
   waitJob(who: Principal, id: string, waitMs: number): Promise<JobView>;
   readLogs(who: Principal, job: string, query: LogQuery): Promise<LogPage>;
@@ -124,6 +128,10 @@ export interface Coordinator {
   join(joinToken: string, request: JoinRequest): Promise<JoinReply>;
   sync(workerToken: string, request: SyncRequest): Promise<SyncReply>;
   appendLogs(workerToken: string, chunks: LogChunk[]): Promise<LogAck[]>;
+  /** STALE when the attempt is not the worker's to run any more. */
+  addCheckpoint(workerToken: string, report: CheckpointReport): Promise<void>;
+  /** Undefined when the worker does not run it. */
+  attemptAccess(workerToken: string, uid: string): Promise<AttemptAccess | undefined>;
 
   /** A gateway says where agents reach its tunnel; the lease must be renewed. */
   registerGateway(url: string, leaseMs: number): Promise<void>;
@@ -145,6 +153,7 @@ export const COORDINATOR_CALLS = [
   'listTasks',
   'listAttempts',
   'listEvents',
+  'listCheckpoints',
   'waitJob',
   'readLogs',
   'queue',
@@ -163,6 +172,8 @@ export const COORDINATOR_CALLS = [
   'join',
   'sync',
   'appendLogs',
+  'addCheckpoint',
+  'attemptAccess',
   'registerGateway',
   'openTunnel',
   'readiness',

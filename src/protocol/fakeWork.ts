@@ -125,6 +125,9 @@ export class FakeWork {
       assignedAtMs: this.#clock.now(),
       startedAtMs: null,
       endedAtMs: null,
+      facts: {},
+      result: null,
+      resultBytes: null,
     });
     this.event(job, 'task.assigned', task.view.id, { worker });
   }

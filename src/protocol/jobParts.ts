@@ -1,4 +1,4 @@
-/** REST schemas of what a job may bring, need and leave beside its command, and the limits of it. */
+/** REST schemas of what a job may bring, need and leave beside its command, and their limits. */
 import { z } from 'zod';
 import {
   BLOB_HASH,

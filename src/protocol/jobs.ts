@@ -78,9 +78,29 @@ export const attemptView = z
     assignedAtMs: ms,
     startedAtMs: ms.nullable(),
     endedAtMs: ms.nullable(),
+    /** What it ran with, as its agent found it. */
+    facts: z.record(z.string(), z.string()),
+    /** The blob of the manifest of what it left. */
+    result: z.string().nullable(),
+    resultBytes: z.int().nullable(),
   })
   .meta({ id: 'Attempt' });
 export type AttemptView = z.infer<typeof attemptView>;
+
+export const checkpointView = z
+  .object({
+    task: z.string(),
+    n: z.int(),
+    attempt: z.string(),
+    /** The blob that lists its files. */
+    manifest: z.string(),
+    bytes: z.int(),
+    files: z.int(),
+    reason: z.string(),
+    createdAtMs: ms,
+  })
+  .meta({ id: 'Checkpoint' });
+export type CheckpointView = z.infer<typeof checkpointView>;
 
 export const eventView = z
   .object({

@@ -3,6 +3,7 @@ import { assign } from './assign.ts';
 import { deleteBudget, setBudget } from './budgets.ts';
 import { cancel } from './cancel.ts';
 import { charge } from './charges.ts';
+import { addCheckpoint } from './checkpoints.ts';
 import { giveUp, lose, stop } from './endings.ts';
 import type { Mutation, Result } from './mutations.ts';
 import { preempt, withdraw } from './nominations.ts';
@@ -32,6 +33,8 @@ export function apply(state: State, mutation: Mutation, nowMs: number): Result {
       return deleteBudget(state, mutation, nowMs);
     case 'observe':
       return observe(state, mutation, nowMs);
+    case 'add-checkpoint':
+      return addCheckpoint(state, mutation, nowMs);
     case 'stop':
       return stop(state, mutation, nowMs);
     case 'lose':

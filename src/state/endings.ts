@@ -4,14 +4,14 @@
  */
 import { moveAttempt } from '../core/lifecycle/attempt.ts';
 import { taskEnded } from '../core/lifecycle/task.ts';
-import { decideRetry, type Ending } from '../core/retry.ts';
+import { decideRetry } from '../core/retry.ts';
 import type { Attempt, StopCause } from '../model/attempt.ts';
 import type { Task } from '../model/task.ts';
 import { releaseDependents } from './after.ts';
 import { settle } from './charges.ts';
 import { failRound, memberSucceeded } from './gangs.ts';
 import { DONE, missing, stale } from './mutations.ts';
-import type { GiveUp, Lose, Result, Stop } from './mutations.ts';
+import type { AttemptEnding, GiveUp, Lose, Result, Stop } from './mutations.ts';
 import { endingOf, type LiveJob } from './live.ts';
 import type { State } from './state.ts';
 
@@ -91,8 +91,6 @@ export function stopAttempt(
   });
 }
 
-export type AttemptEnding = Ending & { stdoutBytes: number | null; stderrBytes: number | null };
-
 /** The attempt is over: its claim is free, and its task goes on, waits again or ends. */
 export function endAttempt(
   state: State,
@@ -111,6 +109,8 @@ export function endAttempt(
   attempt.endedAtMs = nowMs;
   attempt.stdoutBytes = ending.stdoutBytes;
   attempt.stderrBytes = ending.stderrBytes;
+  attempt.result = ending.result?.manifest ?? null;
+  attempt.resultBytes = ending.result?.bytes ?? null;
   state.touchAttempt(attempt);
   // Whoever noticed it, the controller or the agent: what is lost went with its machine.
   settle(state, attempt, ending.hostFault || ending.cause === 'lost', nowMs);

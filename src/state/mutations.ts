@@ -91,7 +91,29 @@ export interface Observe {
 export interface Observed {
   uid: AttemptUid;
   state: 'STARTING' | 'RUNNING' | 'STOPPING' | 'ENDED';
-  ending: (Ending & { stdoutBytes: number | null; stderrBytes: number | null }) | null;
+  ending: AttemptEnding | null;
+  /** Told once it is known what it runs with. */
+  facts?: Record<string, string>;
+  /** For a person, while it starts or is kept: what goes on. */
+  progress?: string;
+}
+
+export interface AttemptEnding extends Ending {
+  stdoutBytes: number | null;
+  stderrBytes: number | null;
+  /** What it left: the blob of its manifest. */
+  result?: { manifest: string; bytes: number } | undefined;
+}
+
+/** An attempt has stored what its task may resume from. */
+export interface AddCheckpoint {
+  kind: 'add-checkpoint';
+  worker: WorkerId;
+  attempt: AttemptUid;
+  manifest: string;
+  bytes: number;
+  files: number;
+  reason: string;
 }
 
 export interface Stop {
@@ -156,6 +178,7 @@ export type Mutation =
   | SetBudget
   | DeleteBudget
   | Observe
+  | AddCheckpoint
   | Stop
   | Lose
   | GiveUp

@@ -18,9 +18,10 @@ import type { Token } from '../model/token.ts';
 import type { Worker } from '../model/worker.ts';
 import { Accounts } from './accounts.ts';
 import { waitForOthers } from './after.ts';
-import { Changes, type EventNote, type Operation } from './changes.ts';
+import { Changes, mark, type EventNote } from './changes.ts';
+import { Checkpoints } from './checkpoints.ts';
 import { Deltas } from './deltas.ts';
-import { LiveAttempts, taskAt } from './live.ts';
+import { idempotencyKey, LiveAttempts, taskAt } from './live.ts';
 import type { IdempotencyEntry, KeyedSubmission, LiveJob, LiveWorker } from './live.ts';
 import type { Nomination, Snapshot } from './live.ts';
 import { adoptNomination, dropNomination, release, setAside, take } from './holdings.ts';
@@ -51,6 +52,7 @@ export class State {
   readonly idempotency = new Map<string, IdempotencyEntry>();
   readonly accounts: Accounts;
   readonly usageDays: UsageDays;
+  readonly checkpoints: Checkpoints;
   readonly nominations = new Map<TaskId, Nomination>();
   /** Who waits for a job to end. */
   readonly dependents = new Map<JobId, Set<LiveJob>>();
@@ -72,6 +74,7 @@ export class State {
     this.halfLifeMs = options.halfLifeMs ?? DEFAULT_HALF_LIFE_MS;
     this.accounts = new Accounts(snapshot.accounts, snapshot.budgets);
     this.usageDays = new UsageDays(snapshot.usageDays);
+    this.checkpoints = new Checkpoints(snapshot.checkpoints);
     this.clusterId = snapshot.clusterId;
     this.epoch = snapshot.epoch;
     this.#seq = snapshot.seq;
@@ -250,6 +253,7 @@ export class State {
       this.jobs.delete(job.id);
       this.timed.delete(live);
       this.costLimited.delete(live);
+      if (job.spec.checkpoint) this.checkpoints.forget(live);
     }
   }
 
@@ -287,12 +291,4 @@ export class State {
     if (token.kind === 'join') this.pools.add(token.pool);
     if (token.revokedAtMs === null) this.tokensByHash.set(token.hash, token);
   }
-}
-
-export function idempotencyKey(tenant: string, key: string): string {
-  return `${tenant}\n${key}`;
-}
-
-function mark<Row>(rows: Map<Row, Operation>, row: Row): void {
-  if (!rows.has(row)) rows.set(row, 'update');
 }

@@ -2,9 +2,9 @@
 import type { JobId } from '../model/ids.ts';
 import type { Job, JobSpec } from '../model/job.ts';
 import { waitForOthers } from './after.ts';
-import type { LiveJob } from './live.ts';
+import { idempotencyKey, type LiveJob } from './live.ts';
 import type { Result, Submit, SubmitLink } from './mutations.ts';
-import { idempotencyKey, type State } from './state.ts';
+import type { State } from './state.ts';
 import { newTasks, taskCount } from './tasks.ts';
 
 /** How long a key is remembered. */

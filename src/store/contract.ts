@@ -6,6 +6,7 @@ import type { Snapshot } from '../state/live.ts';
 import type { TableName } from './tables.ts';
 import type {
   AttemptRow,
+  CheckpointRow,
   ControllerRow,
   EventRow,
   JobRow,
@@ -72,6 +73,11 @@ export interface TenantHistory {
   jobs(filter: JobFilter): Promise<JobRow[]>;
   tasks(job: string, afterIndex: number, limit: number): Promise<TaskRow[]>;
   attempts(job: string, after: [index: number, n: number], limit: number): Promise<AttemptRow[]>;
+  checkpoints(
+    job: string,
+    after: [index: number, n: number],
+    limit: number,
+  ): Promise<CheckpointRow[]>;
   events(job: string, after: [epoch: number, seq: number], limit: number): Promise<EventRow[]>;
 }
 

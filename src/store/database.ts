@@ -69,7 +69,23 @@ export interface AttemptRow {
   charges: number;
   charged_micros: number;
   charged_device_ms: number;
+  facts: string;
+  result: string | null;
+  result_bytes: number | null;
   version: number;
+}
+
+export interface CheckpointRow {
+  job: string;
+  task_index: number;
+  n: number;
+  attempt: string;
+  tenant: string;
+  manifest: string;
+  bytes: number;
+  files: number;
+  reason: string;
+  created_at_ms: number;
 }
 
 export interface ClaimRow {
@@ -209,6 +225,7 @@ export interface Database {
   submissions: SubmissionRow;
   tasks: TaskRow;
   attempts: AttemptRow;
+  checkpoints: CheckpointRow;
   claims: ClaimRow;
   workers: WorkerRow;
   tokens: TokenRow;

@@ -45,6 +45,17 @@ function tenantHistory(db: Kysely<Database>, tenant: string): TenantHistory {
         .orderBy('n')
         .limit(limit)
         .execute(),
+    checkpoints: (job, [index, n], limit) =>
+      db
+        .selectFrom('checkpoints')
+        .selectAll()
+        .where('job', '=', job)
+        .where('tenant', '=', tenant)
+        .where(sql<boolean>`(task_index, n) > (${index}, ${n})`)
+        .orderBy('task_index')
+        .orderBy('n')
+        .limit(limit)
+        .execute(),
     events: (job, [epoch, seq], limit) =>
       db
         .selectFrom('events')

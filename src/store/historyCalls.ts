@@ -40,6 +40,7 @@ export function historyClient(calls: HistoryCalls): History {
         jobs: ask(tenant, 'jobs'),
         tasks: ask(tenant, 'tasks'),
         attempts: ask(tenant, 'attempts'),
+        checkpoints: ask(tenant, 'checkpoints'),
         events: ask(tenant, 'events'),
       }) as TenantHistory,
     system: () => system,

@@ -55,9 +55,16 @@ export const TABLES: Record<TableName, Table> = {
     'job task_index n',
     'uid tenant round worker assigned_at_ms price_micros',
     `state stop_cause cause exit_code signal message started_at_ms ended_at_ms
-     stdout_bytes stderr_bytes charges charged_micros charged_device_ms version`,
+     stdout_bytes stderr_bytes charges charged_micros charged_device_ms facts result
+     result_bytes version`,
     `task_index n round assigned_at_ms price_micros exit_code started_at_ms ended_at_ms
-     stdout_bytes stderr_bytes charges charged_micros charged_device_ms version`,
+     stdout_bytes stderr_bytes charges charged_micros charged_device_ms result_bytes version`,
+  ),
+  checkpoints: table(
+    'job task_index n',
+    'attempt tenant manifest bytes files reason created_at_ms',
+    '',
+    'task_index n bytes files created_at_ms',
   ),
   claims: table(
     'owner',

@@ -9,6 +9,7 @@ import { ARRANGEMENTS, TRUSTS } from '../../src/model/placement.ts';
 import { DEVICE_KINDS } from '../../src/model/resources.ts';
 import { TASK_STATES } from '../../src/model/task.ts';
 import { SCOPES } from '../../src/model/token.ts';
+import { jobParts } from './partArbitraries.ts';
 import type { LogQuery } from '../../src/protocol/coordinator.ts';
 
 export const text = fc.string({ unit: 'grapheme', maxLength: 20 });
@@ -59,8 +60,7 @@ export const device = fc.record({
   memoryBytes: bytes,
 });
 
-/** Within the limits of a submission: the server checks them. */
-export const spec: fc.Arbitrary<JobSpec> = fc.record({
+const plainSpec: fc.Arbitrary<JobSpec> = fc.record({
   name: text,
   command: fc.array(word, { minLength: 1, maxLength: 5 }),
   env: fc.dictionary(
@@ -128,6 +128,11 @@ export const spec: fc.Arbitrary<JobSpec> = fc.record({
   labels: fc.dictionary(word, text, { maxKeys: 4, noNullPrototype: true }),
 });
 
+/** Within the limits of a submission: the server checks them. */
+export const spec: fc.Arbitrary<JobSpec> = fc
+  .tuple(plainSpec, defined(jobParts))
+  .map(([plain, parts]) => ({ ...plain, ...parts }));
+
 export const job = defined(
   fc.record({
     id: text,
@@ -189,6 +194,20 @@ export const attempt = fc.record({
   assignedAtMs: ms,
   startedAtMs: nullable(ms),
   endedAtMs: nullable(ms),
+  facts: map,
+  result: nullable(text),
+  resultBytes: nullable(bytes),
+});
+
+export const checkpoint = fc.record({
+  task: text,
+  n: small,
+  attempt: text,
+  manifest: text,
+  bytes,
+  files: small,
+  reason: text,
+  createdAtMs: ms,
 });
 
 const fact = fc.oneof(text, fc.double({ noNaN: true }), fc.boolean(), fc.constant(null));

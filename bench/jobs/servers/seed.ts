@@ -153,6 +153,9 @@ function endedAttempt(job: Job, worker: WorkerId, end: AttemptEnd): Attempt {
     charges: 0,
     chargedMicros: 0,
     chargedDeviceMs: 0,
+    facts: {},
+    result: null,
+    resultBytes: null,
     version: 4,
     ...end,
   };

@@ -39,6 +39,7 @@ function jobCalls(
   | 'listTasks'
   | 'listAttempts'
   | 'listEvents'
+  | 'listCheckpoints'
   | 'waitJob'
   | 'readLogs'
 > {
@@ -93,6 +94,13 @@ function jobCalls(
         by(who),
         (options) => coordinator.listEvents({ job, page }, options),
         (response) => pageOf(response.events.map(jobs.eventFromWire), response.nextCursor),
+      ),
+    listCheckpoints: (who, job, page) =>
+      call(
+        by(who),
+        (options) => coordinator.listCheckpoints({ job, page }, options),
+        (response) =>
+          pageOf(response.checkpoints.map(jobs.checkpointFromWire), response.nextCursor),
       ),
     waitJob: (who, id, waitMs) => waitJob(connection, who, id, waitMs),
     readLogs: (who, job, query) => readLogs(connection, who, job, query),
@@ -206,7 +214,9 @@ function fleetCalls({
   };
 }
 
-function agentCalls({ agent, call }: Connection): Part<'join' | 'sync' | 'appendLogs'> {
+type AgentCall = 'join' | 'sync' | 'appendLogs' | 'addCheckpoint' | 'attemptAccess';
+
+function agentCalls({ agent, call }: Connection): Part<AgentCall> {
   return {
     join: (token, request) =>
       call(
@@ -220,6 +230,18 @@ function agentCalls({ agent, call }: Connection): Part<'join' | 'sync' | 'append
         (options) => agent.sync(agents.syncRequestToWire(request), options),
         agents.syncReplyFromWire,
         WAIT_PIECE_MS,
+      ),
+    addCheckpoint: (token, report) =>
+      call(
+        as(token),
+        (options) => agent.addCheckpoint(agents.checkpointReportToWire(report), options),
+        () => undefined,
+      ),
+    attemptAccess: (token, uid) =>
+      call(
+        as(token),
+        (options) => agent.attemptAccess({ uid }, options),
+        agents.attemptAccessFromWire,
       ),
     appendLogs: (token, chunks) =>
       call(

@@ -4,6 +4,7 @@ import type { EventKind } from '../../model/event.ts';
 import type * as wire from '../gen/drover/v1/job_pb.ts';
 import {
   type AttemptView,
+  type CheckpointView,
   type EventView,
   type JobView,
   type LogRecordView,
@@ -93,6 +94,8 @@ export function attemptToWire(attempt: AttemptView): MessageInitShape<typeof wir
     assignedAtMs: w.toBigint(attempt.assignedAtMs),
     startedAtMs: w.toBigintOrNone(attempt.startedAtMs),
     endedAtMs: w.toBigintOrNone(attempt.endedAtMs),
+    result: attempt.result ?? undefined,
+    resultBytes: w.toBigintOrNone(attempt.resultBytes),
   };
 }
 
@@ -111,6 +114,28 @@ export function attemptFromWire(message: wire.Attempt): AttemptView {
     assignedAtMs: w.toNumber(message.assignedAtMs),
     startedAtMs: w.toNumberOrNull(message.startedAtMs),
     endedAtMs: w.toNumberOrNull(message.endedAtMs),
+    facts: { ...message.facts },
+    result: message.result ?? null,
+    resultBytes: w.toNumberOrNull(message.resultBytes),
+  };
+}
+
+export function checkpointToWire(
+  one: CheckpointView,
+): MessageInitShape<typeof wire.CheckpointSchema> {
+  return {
+    ...one,
+    bytes: w.toBigint(one.bytes),
+    createdAtMs: w.toBigint(one.createdAtMs),
+  };
+}
+
+export function checkpointFromWire(message: wire.Checkpoint): CheckpointView {
+  const { task, n, attempt, manifest, files, reason } = message;
+  return {
+    ...{ task, n, attempt, manifest, files, reason },
+    bytes: w.toNumber(message.bytes),
+    createdAtMs: w.toNumber(message.createdAtMs),
   };
 }
 

@@ -1,6 +1,8 @@
 /** What a job brings, needs and leaves beside its command, between our types and the generated. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { CheckpointSpec, JobParts, JobRules, SecretSpec } from '../../model/jobParts.ts';
+import type { OrderParts } from '../agent.ts';
+import type * as agentWire from '../gen/drover/v1/agent_pb.ts';
 import type * as wire from '../gen/drover/v1/job_pb.ts';
 import * as w from './wire.ts';
 
@@ -25,9 +27,50 @@ export function partsToWire({ environment, checkpoint, rules, ...others }: JobPa
   } satisfies Partial<Init>;
 }
 
+export function orderPartsToWire(parts: OrderParts) {
+  const { code, inputs, environment, checkpoint } = partsToWire(parts);
+  return {
+    ...{ code, inputs, environment, checkpoint },
+    restore: parts.restore,
+    secrets: parts.secrets ?? [],
+    outputs: parts.outputs ?? [],
+    keepOnFailureMs: w.toBigint(parts.keepOnFailureMs ?? 0),
+    timeLimitMs: w.toBigint(parts.timeLimitMs ?? 0),
+  };
+}
+
+export function orderPartsFromWire(message: agentWire.AttemptOrder): OrderParts {
+  const { secrets, outputs, restore } = message;
+  const keepOnFailureMs = w.toNumber(message.keepOnFailureMs);
+  const timeLimitMs = w.toNumber(message.timeLimitMs);
+  return {
+    ...filesFromWire(message),
+    ...(restore !== undefined && { restore }),
+    ...(secrets.length > 0 && { secrets: secrets.map(secretFromWire) }),
+    ...(outputs.length > 0 && { outputs }),
+    ...(keepOnFailureMs > 0 && { keepOnFailureMs }),
+    ...(timeLimitMs > 0 && { timeLimitMs }),
+  };
+}
+
 /** Not yet checked: the words are compared with the lists by the schema of a submission. */
 export function partsFromWire(message: wire.JobSpec): JobParts {
-  const { code, inputs, environment, checkpoint, secrets, rules } = message;
+  const { secrets, rules } = message;
+  return {
+    ...filesFromWire(message),
+    ...(secrets.length > 0 && { secrets: secrets.map(secretFromWire) }),
+    ...(rules && { rules: rulesFromWire(rules) }),
+  };
+}
+
+type WireFiles = Pick<wire.JobSpec, 'code' | 'inputs' | 'environment' | 'checkpoint'>;
+
+function filesFromWire({
+  code,
+  inputs,
+  environment,
+  checkpoint,
+}: WireFiles): Pick<JobParts, keyof WireFiles> {
   return {
     ...(code && { code: plain(code) }),
     ...(inputs.length > 0 && { inputs: inputs.map(plain) }),
@@ -35,15 +78,11 @@ export function partsFromWire(message: wire.JobSpec): JobParts {
       environment: { ...plain(environment), shmBytes: w.toNumber(environment.shmBytes) },
     }),
     ...(checkpoint && { checkpoint: checkpointFromWire(checkpoint) }),
-    ...(secrets.length > 0 && {
-      secrets: secrets.map(({ name, as, target }) => ({
-        name,
-        as: (as || 'env') as SecretSpec['as'],
-        target,
-      })),
-    }),
-    ...(rules && { rules: rulesFromWire(rules) }),
   };
+}
+
+function secretFromWire({ name, as, target }: wire.SecretUse): SecretSpec {
+  return { name, as: (as || 'env') as SecretSpec['as'], target };
 }
 
 function checkpointFromWire(message: wire.Checkpointing): CheckpointSpec {

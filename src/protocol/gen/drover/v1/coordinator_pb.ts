@@ -15,7 +15,7 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Cluster, LoopHealth, Principal, Token, TokenKind, Worker } from "./fleet_pb.ts";
 import { file_drover_v1_fleet } from "./fleet_pb.ts";
-import type { Attempt, Event, Job, JobSpec, JobState, LogRecord, QueueEntry, Task } from "./job_pb.ts";
+import type { Attempt, Checkpoint, Event, Job, JobSpec, JobState, LogRecord, QueueEntry, Task } from "./job_pb.ts";
 import { file_drover_v1_job } from "./job_pb.ts";
 import type { Budget, BudgetLimits, Plan, UsageBy, UsageRow, Why } from "./schedule_pb.ts";
 import { file_drover_v1_schedule } from "./schedule_pb.ts";
@@ -25,7 +25,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file drover/v1/coordinator.proto.
  */
 export const file_drover_v1_coordinator: GenFile = /*@__PURE__*/
-  fileDesc("Chtkcm92ZXIvdjEvY29vcmRpbmF0b3IucHJvdG8SCWRyb3Zlci52MSI8CgtQYWdlUmVxdWVzdBITCgZjdXJzb3IYASABKAlIAIgBARINCgVsaW1pdBgCIAEoBUIJCgdfY3Vyc29yIiUKE0F1dGhlbnRpY2F0ZVJlcXVlc3QSDgoGc2VjcmV0GAEgASgJIlIKFEF1dGhlbnRpY2F0ZVJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIULmRyb3Zlci52MS5QcmluY2lwYWxIAIgBAUIMCgpfcHJpbmNpcGFsIo4BChFTdWJtaXRKb2JzUmVxdWVzdBIhCgVzcGVjcxgBIAMoCzISLmRyb3Zlci52MS5Kb2JTcGVjEhwKD2lkZW1wb3RlbmN5X2tleRgCIAEoCUgAiAEBEhYKCWJvZHlfaGFzaBgDIAEoCUgBiAEBQhIKEF9pZGVtcG90ZW5jeV9rZXlCDAoKX2JvZHlfaGFzaCIzChJTdWJtaXRKb2JzUmVzcG9uc2USCwoDaWRzGAEgAygJEhAKCHJlcGxheWVkGAIgASgIIhsKDUdldEpvYlJlcXVlc3QSCgoCaWQYASABKAkiLQoOR2V0Sm9iUmVzcG9uc2USGwoDam9iGAEgASgLMg4uZHJvdmVyLnYxLkpvYiKVAQoPTGlzdEpvYnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QSIgoFc3RhdGUYAiABKA4yEy5kcm92ZXIudjEuSm9iU3RhdGUSEQoEbmFtZRgDIAEoCUgAiAEBEhIKBW93bmVyGAQgASgJSAGIAQFCBwoFX25hbWVCCAoGX293bmVyIloKEExpc3RKb2JzUmVzcG9uc2USHAoEam9icxgBIAMoCzIOLmRyb3Zlci52MS5Kb2ISGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiHgoQQ2FuY2VsSm9iUmVxdWVzdBIKCgJpZBgBIAEoCSIwChFDYW5jZWxKb2JSZXNwb25zZRIbCgNqb2IYASABKAsyDi5kcm92ZXIudjEuSm9iIi0KDldhaXRKb2JSZXF1ZXN0EgoKAmlkGAEgASgJEg8KB3dhaXRfbXMYAiABKAMiLgoPV2FpdEpvYlJlc3BvbnNlEhsKA2pvYhgBIAEoCzIOLmRyb3Zlci52MS5Kb2IiRQoQTGlzdFRhc2tzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJdChFMaXN0VGFza3NSZXNwb25zZRIeCgV0YXNrcxgBIAMoCzIPLmRyb3Zlci52MS5UYXNrEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIkgKE0xpc3RBdHRlbXB0c1JlcXVlc3QSCwoDam9iGAEgASgJEiQKBHBhZ2UYAiABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiZgoUTGlzdEF0dGVtcHRzUmVzcG9uc2USJAoIYXR0ZW1wdHMYASADKAsyEi5kcm92ZXIudjEuQXR0ZW1wdBIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciJGChFMaXN0RXZlbnRzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJgChJMaXN0RXZlbnRzUmVzcG9uc2USIAoGZXZlbnRzGAEgAygLMhAuZHJvdmVyLnYxLkV2ZW50EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIqYBCg9SZWFkTG9nc1JlcXVlc3QSCwoDam9iGAEgASgJEg0KBWFmdGVyGAIgASgDEhEKBHRhc2sYAyABKAVIAIgBARIVCghzaW5jZV9tcxgEIAEoA0gBiAEBEhcKCnRhaWxfbGluZXMYBSABKAVIAogBARIPCgd3YWl0X21zGAYgASgDQgcKBV90YXNrQgsKCV9zaW5jZV9tc0INCgtfdGFpbF9saW5lcyJZChBSZWFkTG9nc1Jlc3BvbnNlEiUKB3JlY29yZHMYASADKAsyFC5kcm92ZXIudjEuTG9nUmVjb3JkEgwKBG5leHQYAiABKAMSEAoIY29tcGxldGUYAyABKAgiqgEKFFN0cmVhbUpvYkxvZ3NSZXF1ZXN0EgsKA2pvYhgBIAEoCRINCgVhZnRlchgCIAEoAxIRCgR0YXNrGAMgASgFSACIAQESFQoIc2luY2VfbXMYBCABKANIAYgBARIXCgp0YWlsX2xpbmVzGAUgASgFSAKIAQESDgoGZm9sbG93GAYgASgIQgcKBV90YXNrQgsKCV9zaW5jZV9tc0INCgtfdGFpbF9saW5lcyJeChVTdHJlYW1Kb2JMb2dzUmVzcG9uc2USJQoHcmVjb3JkcxgBIAMoCzIULmRyb3Zlci52MS5Mb2dSZWNvcmQSDAoEbmV4dBgCIAEoAxIQCghjb21wbGV0ZRgDIAEoCCI3Cg9HZXRRdWV1ZVJlcXVlc3QSJAoEcGFnZRgBIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJkChBHZXRRdWV1ZVJlc3BvbnNlEiYKB2VudHJpZXMYASADKAsyFS5kcm92ZXIudjEuUXVldWVFbnRyeRIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIgChFFeHBsYWluSm9iUmVxdWVzdBILCgNqb2IYASABKAkiMQoSRXhwbGFpbkpvYlJlc3BvbnNlEhsKA3doeRgBIAEoCzIOLmRyb3Zlci52MS5XaHkiMgoOUGxhbkpvYlJlcXVlc3QSIAoEc3BlYxgBIAEoCzISLmRyb3Zlci52MS5Kb2JTcGVjIjAKD1BsYW5Kb2JSZXNwb25zZRIdCgRwbGFuGAEgASgLMg8uZHJvdmVyLnYxLlBsYW4iFAoSTGlzdEJ1ZGdldHNSZXF1ZXN0IjkKE0xpc3RCdWRnZXRzUmVzcG9uc2USIgoHYnVkZ2V0cxgBIAMoCzIRLmRyb3Zlci52MS5CdWRnZXQiOwoQU2V0QnVkZ2V0UmVxdWVzdBInCgZidWRnZXQYASABKAsyFy5kcm92ZXIudjEuQnVkZ2V0TGltaXRzIjYKEVNldEJ1ZGdldFJlc3BvbnNlEiEKBmJ1ZGdldBgBIAEoCzIRLmRyb3Zlci52MS5CdWRnZXQiMwoTRGVsZXRlQnVkZ2V0UmVxdWVzdBIOCgZ0ZW5hbnQYASABKAkSDAoEdXNlchgCIAEoCSIWChREZWxldGVCdWRnZXRSZXNwb25zZSJnCg9HZXRVc2FnZVJlcXVlc3QSEAoIc2luY2VfbXMYASABKAMSFQoIdW50aWxfbXMYAiABKANIAIgBARIeCgJieRgDIAEoDjISLmRyb3Zlci52MS5Vc2FnZUJ5QgsKCV91bnRpbF9tcyI1ChBHZXRVc2FnZVJlc3BvbnNlEiEKBHJvd3MYASADKAsyEy5kcm92ZXIudjEuVXNhZ2VSb3ciEwoRR2V0Q2x1c3RlclJlcXVlc3QiOQoSR2V0Q2x1c3RlclJlc3BvbnNlEiMKB2NsdXN0ZXIYASABKAsyEi5kcm92ZXIudjEuQ2x1c3RlciI6ChJMaXN0V29ya2Vyc1JlcXVlc3QSJAoEcGFnZRgBIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJjChNMaXN0V29ya2Vyc1Jlc3BvbnNlEiIKB3dvcmtlcnMYASADKAsyES5kcm92ZXIudjEuV29ya2VyEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIjYKElNldERyYWluaW5nUmVxdWVzdBIOCgZ3b3JrZXIYASABKAkSEAoIZHJhaW5pbmcYAiABKAgiOAoTU2V0RHJhaW5pbmdSZXNwb25zZRIhCgZ3b3JrZXIYASABKAsyES5kcm92ZXIudjEuV29ya2VyIjkKEUxpc3RUb2tlbnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiYAoSTGlzdFRva2Vuc1Jlc3BvbnNlEiAKBnRva2VucxgBIAMoCzIQLmRyb3Zlci52MS5Ub2tlbhIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciLWAQoSQ3JlYXRlVG9rZW5SZXF1ZXN0EiIKBGtpbmQYASABKA4yFC5kcm92ZXIudjEuVG9rZW5LaW5kEgwKBG5hbWUYAiABKAkSEQoEdXNlchgDIAEoCUgAiAEBEg4KBnNjb3BlcxgEIAMoCRIRCgRwb29sGAUgASgJSAGIAQESGAoQbWF4X2xpdmVfd29ya2VycxgGIAEoBRIaCg1leHBpcmVzX2luX21zGAcgASgDSAKIAQFCBwoFX3VzZXJCBwoFX3Bvb2xCEAoOX2V4cGlyZXNfaW5fbXMiNgoTQ3JlYXRlVG9rZW5SZXNwb25zZRIfCgV0b2tlbhgBIAEoCzIQLmRyb3Zlci52MS5Ub2tlbiIgChJSZXZva2VUb2tlblJlcXVlc3QSCgoCaWQYASABKAkiNgoTUmV2b2tlVG9rZW5SZXNwb25zZRIfCgV0b2tlbhgBIAEoCzIQLmRyb3Zlci52MS5Ub2tlbiI3ChZSZWdpc3RlckdhdGV3YXlSZXF1ZXN0EgsKA3VybBgBIAEoCRIQCghsZWFzZV9tcxgCIAEoAyIZChdSZWdpc3RlckdhdGV3YXlSZXNwb25zZSI2ChFPcGVuVHVubmVsUmVxdWVzdBIMCgR0YXNrGAEgASgJEhMKC2dhdGV3YXlfdXJsGAIgASgJIkoKEk9wZW5UdW5uZWxSZXNwb25zZRITCgt0aWNrZXRfaGFzaBgBIAEoCRIOCgZ3b3JrZXIYAiABKAkSDwoHYXR0ZW1wdBgDIAEoCSISChBSZWFkaW5lc3NSZXF1ZXN0IlkKEVJlYWRpbmVzc1Jlc3BvbnNlEg0KBXJlYWR5GAEgASgIEg8KB3JlYXNvbnMYAiADKAkSJAoFbG9vcHMYAyADKAsyFS5kcm92ZXIudjEuTG9vcEhlYWx0aCIQCg5NZXRyaWNzUmVxdWVzdCIfCg9NZXRyaWNzUmVzcG9uc2USDAoEdGV4dBgBIAEoCTKxEAoLQ29vcmRpbmF0b3ISTwoMQXV0aGVudGljYXRlEh4uZHJvdmVyLnYxLkF1dGhlbnRpY2F0ZVJlcXVlc3QaHy5kcm92ZXIudjEuQXV0aGVudGljYXRlUmVzcG9uc2USSQoKU3VibWl0Sm9icxIcLmRyb3Zlci52MS5TdWJtaXRKb2JzUmVxdWVzdBodLmRyb3Zlci52MS5TdWJtaXRKb2JzUmVzcG9uc2USPQoGR2V0Sm9iEhguZHJvdmVyLnYxLkdldEpvYlJlcXVlc3QaGS5kcm92ZXIudjEuR2V0Sm9iUmVzcG9uc2USQwoITGlzdEpvYnMSGi5kcm92ZXIudjEuTGlzdEpvYnNSZXF1ZXN0GhsuZHJvdmVyLnYxLkxpc3RKb2JzUmVzcG9uc2USRgoJQ2FuY2VsSm9iEhsuZHJvdmVyLnYxLkNhbmNlbEpvYlJlcXVlc3QaHC5kcm92ZXIudjEuQ2FuY2VsSm9iUmVzcG9uc2USQAoHV2FpdEpvYhIZLmRyb3Zlci52MS5XYWl0Sm9iUmVxdWVzdBoaLmRyb3Zlci52MS5XYWl0Sm9iUmVzcG9uc2USRgoJTGlzdFRhc2tzEhsuZHJvdmVyLnYxLkxpc3RUYXNrc1JlcXVlc3QaHC5kcm92ZXIudjEuTGlzdFRhc2tzUmVzcG9uc2USTwoMTGlzdEF0dGVtcHRzEh4uZHJvdmVyLnYxLkxpc3RBdHRlbXB0c1JlcXVlc3QaHy5kcm92ZXIudjEuTGlzdEF0dGVtcHRzUmVzcG9uc2USSQoKTGlzdEV2ZW50cxIcLmRyb3Zlci52MS5MaXN0RXZlbnRzUmVxdWVzdBodLmRyb3Zlci52MS5MaXN0RXZlbnRzUmVzcG9uc2USQwoIUmVhZExvZ3MSGi5kcm92ZXIudjEuUmVhZExvZ3NSZXF1ZXN0GhsuZHJvdmVyLnYxLlJlYWRMb2dzUmVzcG9uc2USVAoNU3RyZWFtSm9iTG9ncxIfLmRyb3Zlci52MS5TdHJlYW1Kb2JMb2dzUmVxdWVzdBogLmRyb3Zlci52MS5TdHJlYW1Kb2JMb2dzUmVzcG9uc2UwARJDCghHZXRRdWV1ZRIaLmRyb3Zlci52MS5HZXRRdWV1ZVJlcXVlc3QaGy5kcm92ZXIudjEuR2V0UXVldWVSZXNwb25zZRJJCgpFeHBsYWluSm9iEhwuZHJvdmVyLnYxLkV4cGxhaW5Kb2JSZXF1ZXN0Gh0uZHJvdmVyLnYxLkV4cGxhaW5Kb2JSZXNwb25zZRJACgdQbGFuSm9iEhkuZHJvdmVyLnYxLlBsYW5Kb2JSZXF1ZXN0GhouZHJvdmVyLnYxLlBsYW5Kb2JSZXNwb25zZRJMCgtMaXN0QnVkZ2V0cxIdLmRyb3Zlci52MS5MaXN0QnVkZ2V0c1JlcXVlc3QaHi5kcm92ZXIudjEuTGlzdEJ1ZGdldHNSZXNwb25zZRJGCglTZXRCdWRnZXQSGy5kcm92ZXIudjEuU2V0QnVkZ2V0UmVxdWVzdBocLmRyb3Zlci52MS5TZXRCdWRnZXRSZXNwb25zZRJPCgxEZWxldGVCdWRnZXQSHi5kcm92ZXIudjEuRGVsZXRlQnVkZ2V0UmVxdWVzdBofLmRyb3Zlci52MS5EZWxldGVCdWRnZXRSZXNwb25zZRJDCghHZXRVc2FnZRIaLmRyb3Zlci52MS5HZXRVc2FnZVJlcXVlc3QaGy5kcm92ZXIudjEuR2V0VXNhZ2VSZXNwb25zZRJJCgpHZXRDbHVzdGVyEhwuZHJvdmVyLnYxLkdldENsdXN0ZXJSZXF1ZXN0Gh0uZHJvdmVyLnYxLkdldENsdXN0ZXJSZXNwb25zZRJMCgtMaXN0V29ya2VycxIdLmRyb3Zlci52MS5MaXN0V29ya2Vyc1JlcXVlc3QaHi5kcm92ZXIudjEuTGlzdFdvcmtlcnNSZXNwb25zZRJMCgtTZXREcmFpbmluZxIdLmRyb3Zlci52MS5TZXREcmFpbmluZ1JlcXVlc3QaHi5kcm92ZXIudjEuU2V0RHJhaW5pbmdSZXNwb25zZRJJCgpMaXN0VG9rZW5zEhwuZHJvdmVyLnYxLkxpc3RUb2tlbnNSZXF1ZXN0Gh0uZHJvdmVyLnYxLkxpc3RUb2tlbnNSZXNwb25zZRJMCgtDcmVhdGVUb2tlbhIdLmRyb3Zlci52MS5DcmVhdGVUb2tlblJlcXVlc3QaHi5kcm92ZXIudjEuQ3JlYXRlVG9rZW5SZXNwb25zZRJMCgtSZXZva2VUb2tlbhIdLmRyb3Zlci52MS5SZXZva2VUb2tlblJlcXVlc3QaHi5kcm92ZXIudjEuUmV2b2tlVG9rZW5SZXNwb25zZRJYCg9SZWdpc3RlckdhdGV3YXkSIS5kcm92ZXIudjEuUmVnaXN0ZXJHYXRld2F5UmVxdWVzdBoiLmRyb3Zlci52MS5SZWdpc3RlckdhdGV3YXlSZXNwb25zZRJJCgpPcGVuVHVubmVsEhwuZHJvdmVyLnYxLk9wZW5UdW5uZWxSZXF1ZXN0Gh0uZHJvdmVyLnYxLk9wZW5UdW5uZWxSZXNwb25zZRJGCglSZWFkaW5lc3MSGy5kcm92ZXIudjEuUmVhZGluZXNzUmVxdWVzdBocLmRyb3Zlci52MS5SZWFkaW5lc3NSZXNwb25zZRJACgdNZXRyaWNzEhkuZHJvdmVyLnYxLk1ldHJpY3NSZXF1ZXN0GhouZHJvdmVyLnYxLk1ldHJpY3NSZXNwb25zZWIGcHJvdG8z", [file_drover_v1_fleet, file_drover_v1_job, file_drover_v1_schedule]);
+  fileDesc("Chtkcm92ZXIvdjEvY29vcmRpbmF0b3IucHJvdG8SCWRyb3Zlci52MSI8CgtQYWdlUmVxdWVzdBITCgZjdXJzb3IYASABKAlIAIgBARINCgVsaW1pdBgCIAEoBUIJCgdfY3Vyc29yIiUKE0F1dGhlbnRpY2F0ZVJlcXVlc3QSDgoGc2VjcmV0GAEgASgJIlIKFEF1dGhlbnRpY2F0ZVJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIULmRyb3Zlci52MS5QcmluY2lwYWxIAIgBAUIMCgpfcHJpbmNpcGFsIo4BChFTdWJtaXRKb2JzUmVxdWVzdBIhCgVzcGVjcxgBIAMoCzISLmRyb3Zlci52MS5Kb2JTcGVjEhwKD2lkZW1wb3RlbmN5X2tleRgCIAEoCUgAiAEBEhYKCWJvZHlfaGFzaBgDIAEoCUgBiAEBQhIKEF9pZGVtcG90ZW5jeV9rZXlCDAoKX2JvZHlfaGFzaCIzChJTdWJtaXRKb2JzUmVzcG9uc2USCwoDaWRzGAEgAygJEhAKCHJlcGxheWVkGAIgASgIIhsKDUdldEpvYlJlcXVlc3QSCgoCaWQYASABKAkiLQoOR2V0Sm9iUmVzcG9uc2USGwoDam9iGAEgASgLMg4uZHJvdmVyLnYxLkpvYiKVAQoPTGlzdEpvYnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QSIgoFc3RhdGUYAiABKA4yEy5kcm92ZXIudjEuSm9iU3RhdGUSEQoEbmFtZRgDIAEoCUgAiAEBEhIKBW93bmVyGAQgASgJSAGIAQFCBwoFX25hbWVCCAoGX293bmVyIloKEExpc3RKb2JzUmVzcG9uc2USHAoEam9icxgBIAMoCzIOLmRyb3Zlci52MS5Kb2ISGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiHgoQQ2FuY2VsSm9iUmVxdWVzdBIKCgJpZBgBIAEoCSIwChFDYW5jZWxKb2JSZXNwb25zZRIbCgNqb2IYASABKAsyDi5kcm92ZXIudjEuSm9iIi0KDldhaXRKb2JSZXF1ZXN0EgoKAmlkGAEgASgJEg8KB3dhaXRfbXMYAiABKAMiLgoPV2FpdEpvYlJlc3BvbnNlEhsKA2pvYhgBIAEoCzIOLmRyb3Zlci52MS5Kb2IiRQoQTGlzdFRhc2tzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJdChFMaXN0VGFza3NSZXNwb25zZRIeCgV0YXNrcxgBIAMoCzIPLmRyb3Zlci52MS5UYXNrEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIkgKE0xpc3RBdHRlbXB0c1JlcXVlc3QSCwoDam9iGAEgASgJEiQKBHBhZ2UYAiABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiZgoUTGlzdEF0dGVtcHRzUmVzcG9uc2USJAoIYXR0ZW1wdHMYASADKAsyEi5kcm92ZXIudjEuQXR0ZW1wdBIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciJGChFMaXN0RXZlbnRzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJgChJMaXN0RXZlbnRzUmVzcG9uc2USIAoGZXZlbnRzGAEgAygLMhAuZHJvdmVyLnYxLkV2ZW50EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIksKFkxpc3RDaGVja3BvaW50c1JlcXVlc3QSCwoDam9iGAEgASgJEiQKBHBhZ2UYAiABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QibwoXTGlzdENoZWNrcG9pbnRzUmVzcG9uc2USKgoLY2hlY2twb2ludHMYASADKAsyFS5kcm92ZXIudjEuQ2hlY2twb2ludBIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciKmAQoPUmVhZExvZ3NSZXF1ZXN0EgsKA2pvYhgBIAEoCRINCgVhZnRlchgCIAEoAxIRCgR0YXNrGAMgASgFSACIAQESFQoIc2luY2VfbXMYBCABKANIAYgBARIXCgp0YWlsX2xpbmVzGAUgASgFSAKIAQESDwoHd2FpdF9tcxgGIAEoA0IHCgVfdGFza0ILCglfc2luY2VfbXNCDQoLX3RhaWxfbGluZXMiWQoQUmVhZExvZ3NSZXNwb25zZRIlCgdyZWNvcmRzGAEgAygLMhQuZHJvdmVyLnYxLkxvZ1JlY29yZBIMCgRuZXh0GAIgASgDEhAKCGNvbXBsZXRlGAMgASgIIqoBChRTdHJlYW1Kb2JMb2dzUmVxdWVzdBILCgNqb2IYASABKAkSDQoFYWZ0ZXIYAiABKAMSEQoEdGFzaxgDIAEoBUgAiAEBEhUKCHNpbmNlX21zGAQgASgDSAGIAQESFwoKdGFpbF9saW5lcxgFIAEoBUgCiAEBEg4KBmZvbGxvdxgGIAEoCEIHCgVfdGFza0ILCglfc2luY2VfbXNCDQoLX3RhaWxfbGluZXMiXgoVU3RyZWFtSm9iTG9nc1Jlc3BvbnNlEiUKB3JlY29yZHMYASADKAsyFC5kcm92ZXIudjEuTG9nUmVjb3JkEgwKBG5leHQYAiABKAMSEAoIY29tcGxldGUYAyABKAgiNwoPR2V0UXVldWVSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiZAoQR2V0UXVldWVSZXNwb25zZRImCgdlbnRyaWVzGAEgAygLMhUuZHJvdmVyLnYxLlF1ZXVlRW50cnkSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiIAoRRXhwbGFpbkpvYlJlcXVlc3QSCwoDam9iGAEgASgJIjEKEkV4cGxhaW5Kb2JSZXNwb25zZRIbCgN3aHkYASABKAsyDi5kcm92ZXIudjEuV2h5IjIKDlBsYW5Kb2JSZXF1ZXN0EiAKBHNwZWMYASABKAsyEi5kcm92ZXIudjEuSm9iU3BlYyIwCg9QbGFuSm9iUmVzcG9uc2USHQoEcGxhbhgBIAEoCzIPLmRyb3Zlci52MS5QbGFuIhQKEkxpc3RCdWRnZXRzUmVxdWVzdCI5ChNMaXN0QnVkZ2V0c1Jlc3BvbnNlEiIKB2J1ZGdldHMYASADKAsyES5kcm92ZXIudjEuQnVkZ2V0IjsKEFNldEJ1ZGdldFJlcXVlc3QSJwoGYnVkZ2V0GAEgASgLMhcuZHJvdmVyLnYxLkJ1ZGdldExpbWl0cyI2ChFTZXRCdWRnZXRSZXNwb25zZRIhCgZidWRnZXQYASABKAsyES5kcm92ZXIudjEuQnVkZ2V0IjMKE0RlbGV0ZUJ1ZGdldFJlcXVlc3QSDgoGdGVuYW50GAEgASgJEgwKBHVzZXIYAiABKAkiFgoURGVsZXRlQnVkZ2V0UmVzcG9uc2UiZwoPR2V0VXNhZ2VSZXF1ZXN0EhAKCHNpbmNlX21zGAEgASgDEhUKCHVudGlsX21zGAIgASgDSACIAQESHgoCYnkYAyABKA4yEi5kcm92ZXIudjEuVXNhZ2VCeUILCglfdW50aWxfbXMiNQoQR2V0VXNhZ2VSZXNwb25zZRIhCgRyb3dzGAEgAygLMhMuZHJvdmVyLnYxLlVzYWdlUm93IhMKEUdldENsdXN0ZXJSZXF1ZXN0IjkKEkdldENsdXN0ZXJSZXNwb25zZRIjCgdjbHVzdGVyGAEgASgLMhIuZHJvdmVyLnYxLkNsdXN0ZXIiOgoSTGlzdFdvcmtlcnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiYwoTTGlzdFdvcmtlcnNSZXNwb25zZRIiCgd3b3JrZXJzGAEgAygLMhEuZHJvdmVyLnYxLldvcmtlchIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciI2ChJTZXREcmFpbmluZ1JlcXVlc3QSDgoGd29ya2VyGAEgASgJEhAKCGRyYWluaW5nGAIgASgIIjgKE1NldERyYWluaW5nUmVzcG9uc2USIQoGd29ya2VyGAEgASgLMhEuZHJvdmVyLnYxLldvcmtlciI5ChFMaXN0VG9rZW5zUmVxdWVzdBIkCgRwYWdlGAEgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0ImAKEkxpc3RUb2tlbnNSZXNwb25zZRIgCgZ0b2tlbnMYASADKAsyEC5kcm92ZXIudjEuVG9rZW4SGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3Ii1gEKEkNyZWF0ZVRva2VuUmVxdWVzdBIiCgRraW5kGAEgASgOMhQuZHJvdmVyLnYxLlRva2VuS2luZBIMCgRuYW1lGAIgASgJEhEKBHVzZXIYAyABKAlIAIgBARIOCgZzY29wZXMYBCADKAkSEQoEcG9vbBgFIAEoCUgBiAEBEhgKEG1heF9saXZlX3dvcmtlcnMYBiABKAUSGgoNZXhwaXJlc19pbl9tcxgHIAEoA0gCiAEBQgcKBV91c2VyQgcKBV9wb29sQhAKDl9leHBpcmVzX2luX21zIjYKE0NyZWF0ZVRva2VuUmVzcG9uc2USHwoFdG9rZW4YASABKAsyEC5kcm92ZXIudjEuVG9rZW4iIAoSUmV2b2tlVG9rZW5SZXF1ZXN0EgoKAmlkGAEgASgJIjYKE1Jldm9rZVRva2VuUmVzcG9uc2USHwoFdG9rZW4YASABKAsyEC5kcm92ZXIudjEuVG9rZW4iNwoWUmVnaXN0ZXJHYXRld2F5UmVxdWVzdBILCgN1cmwYASABKAkSEAoIbGVhc2VfbXMYAiABKAMiGQoXUmVnaXN0ZXJHYXRld2F5UmVzcG9uc2UiNgoRT3BlblR1bm5lbFJlcXVlc3QSDAoEdGFzaxgBIAEoCRITCgtnYXRld2F5X3VybBgCIAEoCSJKChJPcGVuVHVubmVsUmVzcG9uc2USEwoLdGlja2V0X2hhc2gYASABKAkSDgoGd29ya2VyGAIgASgJEg8KB2F0dGVtcHQYAyABKAkiEgoQUmVhZGluZXNzUmVxdWVzdCJZChFSZWFkaW5lc3NSZXNwb25zZRINCgVyZWFkeRgBIAEoCBIPCgdyZWFzb25zGAIgAygJEiQKBWxvb3BzGAMgAygLMhUuZHJvdmVyLnYxLkxvb3BIZWFsdGgiEAoOTWV0cmljc1JlcXVlc3QiHwoPTWV0cmljc1Jlc3BvbnNlEgwKBHRleHQYASABKAkyixEKC0Nvb3JkaW5hdG9yEk8KDEF1dGhlbnRpY2F0ZRIeLmRyb3Zlci52MS5BdXRoZW50aWNhdGVSZXF1ZXN0Gh8uZHJvdmVyLnYxLkF1dGhlbnRpY2F0ZVJlc3BvbnNlEkkKClN1Ym1pdEpvYnMSHC5kcm92ZXIudjEuU3VibWl0Sm9ic1JlcXVlc3QaHS5kcm92ZXIudjEuU3VibWl0Sm9ic1Jlc3BvbnNlEj0KBkdldEpvYhIYLmRyb3Zlci52MS5HZXRKb2JSZXF1ZXN0GhkuZHJvdmVyLnYxLkdldEpvYlJlc3BvbnNlEkMKCExpc3RKb2JzEhouZHJvdmVyLnYxLkxpc3RKb2JzUmVxdWVzdBobLmRyb3Zlci52MS5MaXN0Sm9ic1Jlc3BvbnNlEkYKCUNhbmNlbEpvYhIbLmRyb3Zlci52MS5DYW5jZWxKb2JSZXF1ZXN0GhwuZHJvdmVyLnYxLkNhbmNlbEpvYlJlc3BvbnNlEkAKB1dhaXRKb2ISGS5kcm92ZXIudjEuV2FpdEpvYlJlcXVlc3QaGi5kcm92ZXIudjEuV2FpdEpvYlJlc3BvbnNlEkYKCUxpc3RUYXNrcxIbLmRyb3Zlci52MS5MaXN0VGFza3NSZXF1ZXN0GhwuZHJvdmVyLnYxLkxpc3RUYXNrc1Jlc3BvbnNlEk8KDExpc3RBdHRlbXB0cxIeLmRyb3Zlci52MS5MaXN0QXR0ZW1wdHNSZXF1ZXN0Gh8uZHJvdmVyLnYxLkxpc3RBdHRlbXB0c1Jlc3BvbnNlEkkKCkxpc3RFdmVudHMSHC5kcm92ZXIudjEuTGlzdEV2ZW50c1JlcXVlc3QaHS5kcm92ZXIudjEuTGlzdEV2ZW50c1Jlc3BvbnNlElgKD0xpc3RDaGVja3BvaW50cxIhLmRyb3Zlci52MS5MaXN0Q2hlY2twb2ludHNSZXF1ZXN0GiIuZHJvdmVyLnYxLkxpc3RDaGVja3BvaW50c1Jlc3BvbnNlEkMKCFJlYWRMb2dzEhouZHJvdmVyLnYxLlJlYWRMb2dzUmVxdWVzdBobLmRyb3Zlci52MS5SZWFkTG9nc1Jlc3BvbnNlElQKDVN0cmVhbUpvYkxvZ3MSHy5kcm92ZXIudjEuU3RyZWFtSm9iTG9nc1JlcXVlc3QaIC5kcm92ZXIudjEuU3RyZWFtSm9iTG9nc1Jlc3BvbnNlMAESQwoIR2V0UXVldWUSGi5kcm92ZXIudjEuR2V0UXVldWVSZXF1ZXN0GhsuZHJvdmVyLnYxLkdldFF1ZXVlUmVzcG9uc2USSQoKRXhwbGFpbkpvYhIcLmRyb3Zlci52MS5FeHBsYWluSm9iUmVxdWVzdBodLmRyb3Zlci52MS5FeHBsYWluSm9iUmVzcG9uc2USQAoHUGxhbkpvYhIZLmRyb3Zlci52MS5QbGFuSm9iUmVxdWVzdBoaLmRyb3Zlci52MS5QbGFuSm9iUmVzcG9uc2USTAoLTGlzdEJ1ZGdldHMSHS5kcm92ZXIudjEuTGlzdEJ1ZGdldHNSZXF1ZXN0Gh4uZHJvdmVyLnYxLkxpc3RCdWRnZXRzUmVzcG9uc2USRgoJU2V0QnVkZ2V0EhsuZHJvdmVyLnYxLlNldEJ1ZGdldFJlcXVlc3QaHC5kcm92ZXIudjEuU2V0QnVkZ2V0UmVzcG9uc2USTwoMRGVsZXRlQnVkZ2V0Eh4uZHJvdmVyLnYxLkRlbGV0ZUJ1ZGdldFJlcXVlc3QaHy5kcm92ZXIudjEuRGVsZXRlQnVkZ2V0UmVzcG9uc2USQwoIR2V0VXNhZ2USGi5kcm92ZXIudjEuR2V0VXNhZ2VSZXF1ZXN0GhsuZHJvdmVyLnYxLkdldFVzYWdlUmVzcG9uc2USSQoKR2V0Q2x1c3RlchIcLmRyb3Zlci52MS5HZXRDbHVzdGVyUmVxdWVzdBodLmRyb3Zlci52MS5HZXRDbHVzdGVyUmVzcG9uc2USTAoLTGlzdFdvcmtlcnMSHS5kcm92ZXIudjEuTGlzdFdvcmtlcnNSZXF1ZXN0Gh4uZHJvdmVyLnYxLkxpc3RXb3JrZXJzUmVzcG9uc2USTAoLU2V0RHJhaW5pbmcSHS5kcm92ZXIudjEuU2V0RHJhaW5pbmdSZXF1ZXN0Gh4uZHJvdmVyLnYxLlNldERyYWluaW5nUmVzcG9uc2USSQoKTGlzdFRva2VucxIcLmRyb3Zlci52MS5MaXN0VG9rZW5zUmVxdWVzdBodLmRyb3Zlci52MS5MaXN0VG9rZW5zUmVzcG9uc2USTAoLQ3JlYXRlVG9rZW4SHS5kcm92ZXIudjEuQ3JlYXRlVG9rZW5SZXF1ZXN0Gh4uZHJvdmVyLnYxLkNyZWF0ZVRva2VuUmVzcG9uc2USTAoLUmV2b2tlVG9rZW4SHS5kcm92ZXIudjEuUmV2b2tlVG9rZW5SZXF1ZXN0Gh4uZHJvdmVyLnYxLlJldm9rZVRva2VuUmVzcG9uc2USWAoPUmVnaXN0ZXJHYXRld2F5EiEuZHJvdmVyLnYxLlJlZ2lzdGVyR2F0ZXdheVJlcXVlc3QaIi5kcm92ZXIudjEuUmVnaXN0ZXJHYXRld2F5UmVzcG9uc2USSQoKT3BlblR1bm5lbBIcLmRyb3Zlci52MS5PcGVuVHVubmVsUmVxdWVzdBodLmRyb3Zlci52MS5PcGVuVHVubmVsUmVzcG9uc2USRgoJUmVhZGluZXNzEhsuZHJvdmVyLnYxLlJlYWRpbmVzc1JlcXVlc3QaHC5kcm92ZXIudjEuUmVhZGluZXNzUmVzcG9uc2USQAoHTWV0cmljcxIZLmRyb3Zlci52MS5NZXRyaWNzUmVxdWVzdBoaLmRyb3Zlci52MS5NZXRyaWNzUmVzcG9uc2ViBnByb3RvMw", [file_drover_v1_fleet, file_drover_v1_job, file_drover_v1_schedule]);
 
 /**
  * Which part of a list.
@@ -486,6 +486,56 @@ export const ListEventsResponseSchema: GenMessage<ListEventsResponse> = /*@__PUR
   messageDesc(file_drover_v1_coordinator, 18);
 
 /**
+ * Which job.
+ *
+ * @generated from message drover.v1.ListCheckpointsRequest
+ */
+export type ListCheckpointsRequest = Message<"drover.v1.ListCheckpointsRequest"> & {
+  /**
+   * @generated from field: string job = 1;
+   */
+  job: string;
+
+  /**
+   * @generated from field: drover.v1.PageRequest page = 2;
+   */
+  page?: PageRequest | undefined;
+};
+
+/**
+ * Describes the message drover.v1.ListCheckpointsRequest.
+ * Use `create(ListCheckpointsRequestSchema)` to create a new message.
+ */
+export const ListCheckpointsRequestSchema: GenMessage<ListCheckpointsRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 19);
+
+/**
+ * One page.
+ *
+ * @generated from message drover.v1.ListCheckpointsResponse
+ */
+export type ListCheckpointsResponse = Message<"drover.v1.ListCheckpointsResponse"> & {
+  /**
+   * @generated from field: repeated drover.v1.Checkpoint checkpoints = 1;
+   */
+  checkpoints: Checkpoint[];
+
+  /**
+   * Absent at the end.
+   *
+   * @generated from field: optional string next_cursor = 2;
+   */
+  nextCursor?: string | undefined;
+};
+
+/**
+ * Describes the message drover.v1.ListCheckpointsResponse.
+ * Use `create(ListCheckpointsResponseSchema)` to create a new message.
+ */
+export const ListCheckpointsResponseSchema: GenMessage<ListCheckpointsResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 20);
+
+/**
  * Which part of the output.
  *
  * @generated from message drover.v1.ReadLogsRequest
@@ -535,7 +585,7 @@ export type ReadLogsRequest = Message<"drover.v1.ReadLogsRequest"> & {
  * Use `create(ReadLogsRequestSchema)` to create a new message.
  */
 export const ReadLogsRequestSchema: GenMessage<ReadLogsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 19);
+  messageDesc(file_drover_v1_coordinator, 21);
 
 /**
  * One page.
@@ -568,7 +618,7 @@ export type ReadLogsResponse = Message<"drover.v1.ReadLogsResponse"> & {
  * Use `create(ReadLogsResponseSchema)` to create a new message.
  */
 export const ReadLogsResponseSchema: GenMessage<ReadLogsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 20);
+  messageDesc(file_drover_v1_coordinator, 22);
 
 /**
  * Which part of the output.
@@ -620,7 +670,7 @@ export type StreamJobLogsRequest = Message<"drover.v1.StreamJobLogsRequest"> & {
  * Use `create(StreamJobLogsRequestSchema)` to create a new message.
  */
 export const StreamJobLogsRequestSchema: GenMessage<StreamJobLogsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 21);
+  messageDesc(file_drover_v1_coordinator, 23);
 
 /**
  * One page of the stream.
@@ -653,7 +703,7 @@ export type StreamJobLogsResponse = Message<"drover.v1.StreamJobLogsResponse"> &
  * Use `create(StreamJobLogsResponseSchema)` to create a new message.
  */
 export const StreamJobLogsResponseSchema: GenMessage<StreamJobLogsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 22);
+  messageDesc(file_drover_v1_coordinator, 24);
 
 /**
  * Which part.
@@ -672,7 +722,7 @@ export type GetQueueRequest = Message<"drover.v1.GetQueueRequest"> & {
  * Use `create(GetQueueRequestSchema)` to create a new message.
  */
 export const GetQueueRequestSchema: GenMessage<GetQueueRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 23);
+  messageDesc(file_drover_v1_coordinator, 25);
 
 /**
  * One page.
@@ -698,7 +748,7 @@ export type GetQueueResponse = Message<"drover.v1.GetQueueResponse"> & {
  * Use `create(GetQueueResponseSchema)` to create a new message.
  */
 export const GetQueueResponseSchema: GenMessage<GetQueueResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 24);
+  messageDesc(file_drover_v1_coordinator, 26);
 
 /**
  * Which job.
@@ -717,7 +767,7 @@ export type ExplainJobRequest = Message<"drover.v1.ExplainJobRequest"> & {
  * Use `create(ExplainJobRequestSchema)` to create a new message.
  */
 export const ExplainJobRequestSchema: GenMessage<ExplainJobRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 25);
+  messageDesc(file_drover_v1_coordinator, 27);
 
 /**
  * As the planner last saw it.
@@ -736,7 +786,7 @@ export type ExplainJobResponse = Message<"drover.v1.ExplainJobResponse"> & {
  * Use `create(ExplainJobResponseSchema)` to create a new message.
  */
 export const ExplainJobResponseSchema: GenMessage<ExplainJobResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 26);
+  messageDesc(file_drover_v1_coordinator, 28);
 
 /**
  * The job as it would be submitted.
@@ -755,7 +805,7 @@ export type PlanJobRequest = Message<"drover.v1.PlanJobRequest"> & {
  * Use `create(PlanJobRequestSchema)` to create a new message.
  */
 export const PlanJobRequestSchema: GenMessage<PlanJobRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 27);
+  messageDesc(file_drover_v1_coordinator, 29);
 
 /**
  * Alternatives, the soonest first.
@@ -774,7 +824,7 @@ export type PlanJobResponse = Message<"drover.v1.PlanJobResponse"> & {
  * Use `create(PlanJobResponseSchema)` to create a new message.
  */
 export const PlanJobResponseSchema: GenMessage<PlanJobResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 28);
+  messageDesc(file_drover_v1_coordinator, 30);
 
 /**
  * Nothing to say.
@@ -789,7 +839,7 @@ export type ListBudgetsRequest = Message<"drover.v1.ListBudgetsRequest"> & {
  * Use `create(ListBudgetsRequestSchema)` to create a new message.
  */
 export const ListBudgetsRequestSchema: GenMessage<ListBudgetsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 29);
+  messageDesc(file_drover_v1_coordinator, 31);
 
 /**
  * All of them.
@@ -808,7 +858,7 @@ export type ListBudgetsResponse = Message<"drover.v1.ListBudgetsResponse"> & {
  * Use `create(ListBudgetsResponseSchema)` to create a new message.
  */
 export const ListBudgetsResponseSchema: GenMessage<ListBudgetsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 30);
+  messageDesc(file_drover_v1_coordinator, 32);
 
 /**
  * The whole budget: what is left out limits nothing.
@@ -827,7 +877,7 @@ export type SetBudgetRequest = Message<"drover.v1.SetBudgetRequest"> & {
  * Use `create(SetBudgetRequestSchema)` to create a new message.
  */
 export const SetBudgetRequestSchema: GenMessage<SetBudgetRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 31);
+  messageDesc(file_drover_v1_coordinator, 33);
 
 /**
  * As it is now.
@@ -846,7 +896,7 @@ export type SetBudgetResponse = Message<"drover.v1.SetBudgetResponse"> & {
  * Use `create(SetBudgetResponseSchema)` to create a new message.
  */
 export const SetBudgetResponseSchema: GenMessage<SetBudgetResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 32);
+  messageDesc(file_drover_v1_coordinator, 34);
 
 /**
  * Whose.
@@ -872,7 +922,7 @@ export type DeleteBudgetRequest = Message<"drover.v1.DeleteBudgetRequest"> & {
  * Use `create(DeleteBudgetRequestSchema)` to create a new message.
  */
 export const DeleteBudgetRequestSchema: GenMessage<DeleteBudgetRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 33);
+  messageDesc(file_drover_v1_coordinator, 35);
 
 /**
  * Nothing to say.
@@ -887,7 +937,7 @@ export type DeleteBudgetResponse = Message<"drover.v1.DeleteBudgetResponse"> & {
  * Use `create(DeleteBudgetResponseSchema)` to create a new message.
  */
 export const DeleteBudgetResponseSchema: GenMessage<DeleteBudgetResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 34);
+  messageDesc(file_drover_v1_coordinator, 36);
 
 /**
  * What, and from when to when, in whole days of UTC.
@@ -918,7 +968,7 @@ export type GetUsageRequest = Message<"drover.v1.GetUsageRequest"> & {
  * Use `create(GetUsageRequestSchema)` to create a new message.
  */
 export const GetUsageRequestSchema: GenMessage<GetUsageRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 35);
+  messageDesc(file_drover_v1_coordinator, 37);
 
 /**
  * By key.
@@ -937,7 +987,7 @@ export type GetUsageResponse = Message<"drover.v1.GetUsageResponse"> & {
  * Use `create(GetUsageResponseSchema)` to create a new message.
  */
 export const GetUsageResponseSchema: GenMessage<GetUsageResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 36);
+  messageDesc(file_drover_v1_coordinator, 38);
 
 /**
  * Nothing to say.
@@ -952,7 +1002,7 @@ export type GetClusterRequest = Message<"drover.v1.GetClusterRequest"> & {
  * Use `create(GetClusterRequestSchema)` to create a new message.
  */
 export const GetClusterRequestSchema: GenMessage<GetClusterRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 37);
+  messageDesc(file_drover_v1_coordinator, 39);
 
 /**
  * The cluster now.
@@ -971,7 +1021,7 @@ export type GetClusterResponse = Message<"drover.v1.GetClusterResponse"> & {
  * Use `create(GetClusterResponseSchema)` to create a new message.
  */
 export const GetClusterResponseSchema: GenMessage<GetClusterResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 38);
+  messageDesc(file_drover_v1_coordinator, 40);
 
 /**
  * Which part.
@@ -990,7 +1040,7 @@ export type ListWorkersRequest = Message<"drover.v1.ListWorkersRequest"> & {
  * Use `create(ListWorkersRequestSchema)` to create a new message.
  */
 export const ListWorkersRequestSchema: GenMessage<ListWorkersRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 39);
+  messageDesc(file_drover_v1_coordinator, 41);
 
 /**
  * One page.
@@ -1016,7 +1066,7 @@ export type ListWorkersResponse = Message<"drover.v1.ListWorkersResponse"> & {
  * Use `create(ListWorkersResponseSchema)` to create a new message.
  */
 export const ListWorkersResponseSchema: GenMessage<ListWorkersResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 40);
+  messageDesc(file_drover_v1_coordinator, 42);
 
 /**
  * Which worker, and what it should be.
@@ -1040,7 +1090,7 @@ export type SetDrainingRequest = Message<"drover.v1.SetDrainingRequest"> & {
  * Use `create(SetDrainingRequestSchema)` to create a new message.
  */
 export const SetDrainingRequestSchema: GenMessage<SetDrainingRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 41);
+  messageDesc(file_drover_v1_coordinator, 43);
 
 /**
  * The worker after the change.
@@ -1059,7 +1109,7 @@ export type SetDrainingResponse = Message<"drover.v1.SetDrainingResponse"> & {
  * Use `create(SetDrainingResponseSchema)` to create a new message.
  */
 export const SetDrainingResponseSchema: GenMessage<SetDrainingResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 42);
+  messageDesc(file_drover_v1_coordinator, 44);
 
 /**
  * Which part.
@@ -1078,7 +1128,7 @@ export type ListTokensRequest = Message<"drover.v1.ListTokensRequest"> & {
  * Use `create(ListTokensRequestSchema)` to create a new message.
  */
 export const ListTokensRequestSchema: GenMessage<ListTokensRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 43);
+  messageDesc(file_drover_v1_coordinator, 45);
 
 /**
  * One page.
@@ -1104,7 +1154,7 @@ export type ListTokensResponse = Message<"drover.v1.ListTokensResponse"> & {
  * Use `create(ListTokensResponseSchema)` to create a new message.
  */
 export const ListTokensResponseSchema: GenMessage<ListTokensResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 44);
+  messageDesc(file_drover_v1_coordinator, 46);
 
 /**
  * The token wanted.
@@ -1161,7 +1211,7 @@ export type CreateTokenRequest = Message<"drover.v1.CreateTokenRequest"> & {
  * Use `create(CreateTokenRequestSchema)` to create a new message.
  */
 export const CreateTokenRequestSchema: GenMessage<CreateTokenRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 45);
+  messageDesc(file_drover_v1_coordinator, 47);
 
 /**
  * With `secret`, this once.
@@ -1180,7 +1230,7 @@ export type CreateTokenResponse = Message<"drover.v1.CreateTokenResponse"> & {
  * Use `create(CreateTokenResponseSchema)` to create a new message.
  */
 export const CreateTokenResponseSchema: GenMessage<CreateTokenResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 46);
+  messageDesc(file_drover_v1_coordinator, 48);
 
 /**
  * Which token.
@@ -1199,7 +1249,7 @@ export type RevokeTokenRequest = Message<"drover.v1.RevokeTokenRequest"> & {
  * Use `create(RevokeTokenRequestSchema)` to create a new message.
  */
 export const RevokeTokenRequestSchema: GenMessage<RevokeTokenRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 47);
+  messageDesc(file_drover_v1_coordinator, 49);
 
 /**
  * The token after the change.
@@ -1218,7 +1268,7 @@ export type RevokeTokenResponse = Message<"drover.v1.RevokeTokenResponse"> & {
  * Use `create(RevokeTokenResponseSchema)` to create a new message.
  */
 export const RevokeTokenResponseSchema: GenMessage<RevokeTokenResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 48);
+  messageDesc(file_drover_v1_coordinator, 50);
 
 /**
  * Where a gateway is.
@@ -1246,7 +1296,7 @@ export type RegisterGatewayRequest = Message<"drover.v1.RegisterGatewayRequest">
  * Use `create(RegisterGatewayRequestSchema)` to create a new message.
  */
 export const RegisterGatewayRequestSchema: GenMessage<RegisterGatewayRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 49);
+  messageDesc(file_drover_v1_coordinator, 51);
 
 /**
  * Nothing to say.
@@ -1261,7 +1311,7 @@ export type RegisterGatewayResponse = Message<"drover.v1.RegisterGatewayResponse
  * Use `create(RegisterGatewayResponseSchema)` to create a new message.
  */
 export const RegisterGatewayResponseSchema: GenMessage<RegisterGatewayResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 50);
+  messageDesc(file_drover_v1_coordinator, 52);
 
 /**
  * Which task, and who waits for the call.
@@ -1285,7 +1335,7 @@ export type OpenTunnelRequest = Message<"drover.v1.OpenTunnelRequest"> & {
  * Use `create(OpenTunnelRequestSchema)` to create a new message.
  */
 export const OpenTunnelRequestSchema: GenMessage<OpenTunnelRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 51);
+  messageDesc(file_drover_v1_coordinator, 53);
 
 /**
  * What the gateway waits for on its tunnel listener.
@@ -1314,7 +1364,7 @@ export type OpenTunnelResponse = Message<"drover.v1.OpenTunnelResponse"> & {
  * Use `create(OpenTunnelResponseSchema)` to create a new message.
  */
 export const OpenTunnelResponseSchema: GenMessage<OpenTunnelResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 52);
+  messageDesc(file_drover_v1_coordinator, 54);
 
 /**
  * Nothing to say.
@@ -1329,7 +1379,7 @@ export type ReadinessRequest = Message<"drover.v1.ReadinessRequest"> & {
  * Use `create(ReadinessRequestSchema)` to create a new message.
  */
 export const ReadinessRequestSchema: GenMessage<ReadinessRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 53);
+  messageDesc(file_drover_v1_coordinator, 55);
 
 /**
  * Whether the controller can do its work.
@@ -1360,7 +1410,7 @@ export type ReadinessResponse = Message<"drover.v1.ReadinessResponse"> & {
  * Use `create(ReadinessResponseSchema)` to create a new message.
  */
 export const ReadinessResponseSchema: GenMessage<ReadinessResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 54);
+  messageDesc(file_drover_v1_coordinator, 56);
 
 /**
  * Nothing to say.
@@ -1375,7 +1425,7 @@ export type MetricsRequest = Message<"drover.v1.MetricsRequest"> & {
  * Use `create(MetricsRequestSchema)` to create a new message.
  */
 export const MetricsRequestSchema: GenMessage<MetricsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 55);
+  messageDesc(file_drover_v1_coordinator, 57);
 
 /**
  * Prometheus text exposition format.
@@ -1394,7 +1444,7 @@ export type MetricsResponse = Message<"drover.v1.MetricsResponse"> & {
  * Use `create(MetricsResponseSchema)` to create a new message.
  */
 export const MetricsResponseSchema: GenMessage<MetricsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 56);
+  messageDesc(file_drover_v1_coordinator, 58);
 
 /**
  * Everything but what agents say (see Agent). Kept for later, with the issues that bring them:
@@ -1492,6 +1542,16 @@ export const Coordinator: GenService<{
     methodKind: "unary";
     input: typeof ListEventsRequestSchema;
     output: typeof ListEventsResponseSchema;
+  },
+  /**
+   * What a job's tasks can resume from, by task, oldest first.
+   *
+   * @generated from rpc drover.v1.Coordinator.ListCheckpoints
+   */
+  listCheckpoints: {
+    methodKind: "unary";
+    input: typeof ListCheckpointsRequestSchema;
+    output: typeof ListCheckpointsResponseSchema;
   },
   /**
    * One page of a job's output.

@@ -1,0 +1,13 @@
+/** What a fake coordinator answers about stored files: nothing is stored. */
+import type { Coordinator } from './coordinator.ts';
+
+export function fakeFiles(): Pick<
+  Coordinator,
+  'listCheckpoints' | 'addCheckpoint' | 'attemptAccess'
+> {
+  return {
+    listCheckpoints: async () => ({ items: [], nextCursor: null }),
+    addCheckpoint: async () => undefined,
+    attemptAccess: async () => undefined,
+  };
+}
