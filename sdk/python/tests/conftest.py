@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Iterator, NamedTuple
 
 import pytest
+from convention import Convention
+from proxy import Proxy
 
 import drover
-
-from proxy import Proxy
 
 ROOT = Path(__file__).resolve().parents[3]
 START_LIMIT_S = 60.0
@@ -83,3 +83,11 @@ def client(server: Server) -> Iterator[drover.Client]:
 def proxy(server: Server) -> Iterator[Proxy]:
     with Proxy(server.url) as proxy:
         yield proxy
+
+
+@pytest.fixture(scope="session")
+def jobs(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[drover.Client]:
+    convention = Convention(server.url, tmp_path_factory.mktemp("convention"))
+    with drover.Client(convention.url, server.token) as client:
+        yield client
+    convention.close()

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Server
+from proxy import Proxy
 
 import drover
 from drover.http import Transport
 from drover.views import JobSpec
-
-from conftest import Server
-from proxy import Proxy
 
 
 def test_a_job_from_submit_to_exit_code(client: drover.Client) -> None:

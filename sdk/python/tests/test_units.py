@@ -123,7 +123,9 @@ def test_the_server_is_found_as_the_command_line_finds_it(tmp_path: Path) -> Non
     assert find_connection("https://[::1]:443/x", "", env) == ("https://[::1]/x", None)
 
 
-@pytest.mark.parametrize("url", ["ftp://a", "http://", "http://u:p@h", "http://h:port", "http://h?q"])
+@pytest.mark.parametrize(
+    "url", ["ftp://a", "http://", "http://u:p@h", "http://h:port", "http://h?q"]
+)
 def test_an_address_that_is_none_is_named(url: str) -> None:
     with pytest.raises(DroverError, match="not a server's address"):
         find_connection(url, "t", {})
@@ -132,5 +134,5 @@ def test_an_address_that_is_none_is_named(url: str) -> None:
 @pytest.mark.parametrize("text", ["{", "[]", '{"url": "http://a"}', '{"url": 1, "token": "x"}'])
 def test_a_damaged_file_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "connection.json").write_text(text)
-    with pytest.raises(DroverError, match="connection.json is damaged"):
+    with pytest.raises(DroverError, match=r"connection\.json is damaged"):
         find_connection(None, None, {"HOME": str(tmp_path), "DROVER_DATA": str(tmp_path)})

@@ -51,7 +51,7 @@ class CallMap(Job, Generic[T]):
                 if give_up_at is not None and time.monotonic() >= give_up_at:
                     detail = f"task {index} of {self.id} has not ended after {timeout} s"
                     raise WaitTimeout("TIMEOUT", detail, hint=f"drover why {self.id}")
-                time.sleep(pause)
+                self.linger(pause)
                 pause = min(POLL_MOST_S, pause * 1.5)
             yield cast(T, outcome_of(self, ended[index], index))
 

@@ -1,7 +1,7 @@
 """Checkpoints inside a job: where they lie, the newest one, saving one whole, and the warning.
 
-    state = load(path) if (path := checkpoint.resume_from()) else fresh()
-    checkpoint.on_preempt(lambda: checkpoint.save(f"step-{step}.pt", write))
+state = load(path) if (path := checkpoint.resume_from()) else fresh()
+checkpoint.on_preempt(lambda: checkpoint.save(f"step-{step}.pt", write))
 """
 
 from __future__ import annotations

@@ -6,7 +6,17 @@ import os
 import re
 import shlex
 import uuid
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, TypeVar, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    TypeVar,
+    cast,
+    overload,
+)
 from urllib.parse import quote
 
 from .blobs import Blobs
@@ -15,8 +25,8 @@ from .connection import find_connection
 from .functions import Arguments, command_of, name_of, pack_call, pack_runtime
 from .http import Query, Transport
 from .job import Job
-from .remote import CALL_INPUT, RUNTIME_INPUT
 from .options import Command, InputSource, JobOptions, build_spec
+from .remote import CALL_INPUT, RUNTIME_INPUT
 from .views import InputSpec, JobSpec, JobView, WhyView, WorkerView
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 # How long the watcher waits for the oldest call before it looks at all of them.
-LOOK_MS = 500
+LOOK_S = 0.5
 
 
 class JobFuture(Future[T]):
@@ -51,7 +51,11 @@ class Executor(BaseExecutor):
     """`Executor(gpus=1)`: the options of `Client.submit` hold for every call."""
 
     def __init__(
-        self, client: Client | None = None, *, python: str = "python3", **options: Unpack[JobOptions]
+        self,
+        client: Client | None = None,
+        *,
+        python: str = "python3",
+        **options: Unpack[JobOptions],
     ) -> None:
         self._client = client or Client()
         self._python = python
@@ -136,10 +140,7 @@ class Executor(BaseExecutor):
 
     def _look(self, waiting: dict[str, JobFuture[Any]]) -> None:
         """Two questions whatever the number of calls, then one for each that seems to be over."""
-        oldest = next(iter(waiting.values())).job
-        self._client.transport.call(
-            "GET", self._client.job_path(oldest.id) + "/wait", query={"waitMs": LOOK_MS}, wait_s=1
-        )
+        next(iter(waiting.values())).job.linger(LOOK_S)
         pending = {job["id"] for job in self._client.jobs(name=self._name, state="PENDING")}
         running = {job["id"] for job in self._client.jobs(name=self._name, state="RUNNING")}
         for id, future in waiting.items():
@@ -168,7 +169,7 @@ class Executor(BaseExecutor):
             self._open.pop(id, None)
 
     def _fail(self, waiting: dict[str, JobFuture[Any]], error: DroverError) -> None:
-        """The server will not tell any more (a revoked token and the like): nobody waits for ever."""
+        """The server tells no more (a revoked token and the like): nobody waits for ever."""
         for id, future in waiting.items():
             self._forget(id)
             if not future.done() and future.set_running_or_notify_cancel():

@@ -66,16 +66,21 @@ class Job:
         give_up_at = None if timeout is None else time.monotonic() + timeout
         while True:
             left = WAIT_CALL_S if give_up_at is None else max(0.0, give_up_at - time.monotonic())
-            ask = min(left, WAIT_CALL_S)
-            self._view = cast(JobView, self._get("/wait", wait_s=ask, waitMs=int(ask * 1000)).data)
-            if self._view["state"] in ENDED:
-                return self._view
+            view = self.linger(min(left, WAIT_CALL_S))
+            if view["state"] in ENDED:
+                return view
             if give_up_at is not None and time.monotonic() >= give_up_at:
                 raise WaitTimeout(
                     "TIMEOUT",
-                    f"job {self.id} is {self._view['state']} after {timeout} s",
+                    f"job {self.id} is {view['state']} after {timeout} s",
                     hint=f"it goes on; `drover why {self.id}` says what holds it",
                 )
+
+    def linger(self, seconds: float) -> JobView:
+        """The job when it has ended, or as it is after so long (a minute at most)."""
+        answer = self._get("/wait", wait_s=seconds, waitMs=int(seconds * 1000))
+        self._view = cast(JobView, answer.data)
+        return self._view
 
     def check(self, timeout: float | None = None) -> JobView:
         """Waits, and raises JobFailed unless the job SUCCEEDED."""

@@ -1,4 +1,4 @@
-"""A job's output: what is there, page by page, or all of it as it comes, however often it breaks."""
+"""A job's output: what is there, page by page, or all of it as it comes, over broken streams."""
 
 from __future__ import annotations
 
