@@ -3,9 +3,13 @@
  * gateway.
  */
 import { join } from 'node:path';
+import type { BlobStore } from '../blobs/contract.ts';
+import { createBlobQuota } from '../blobs/quota.ts';
 import { freePool, type PoolPolicy } from '../core/placement/admission.ts';
 import { DEFAULT_POLICY } from '../core/schedule/plan.ts';
 import { createGateway } from '../gateway/gateway.ts';
+import { GATEWAY_LIMITS } from '../gateway/limits.ts';
+import { blobRoutes } from '../gateway/rest/blobs.ts';
 import { registerLogRoutes } from '../gateway/rest/logs.ts';
 import { createExecRoute } from '../gateway/tunnel/exec.ts';
 import { createTunnelHub } from '../gateway/tunnel/hub.ts';
@@ -128,10 +132,11 @@ export interface RunningGateway {
 
 export async function startGateway(
   settings: Settings,
-  coordinator: Coordinator,
+  { coordinator, blobs }: { coordinator: Coordinator; blobs: BlobStore },
   log: Log,
 ): Promise<RunningGateway> {
   const { server, limits } = settings;
+  const { maxBlobBytes, tenantQuotaBytes } = settings.blobs;
   const common = { coordinator, clock: systemClock, random: systemRandom, log };
   // The hub must know the gateway's URL, which is known once it listens.
   const upgrades: UpgradeRoute[] = [];
@@ -142,11 +147,14 @@ export async function startGateway(
     insecure: server.insecure,
     decodeLogFrames,
     limits: { bodyBytes: server.bodyLimitBytes, unaryTimeoutMs: server.unaryTimeoutMs },
-    extraRoutes: (app) =>
+    extraRoutes(app) {
       registerLogRoutes(app, {
         ...common,
         limits: { streamsPerTenant: limits.streamsPerTenant },
-      }),
+      });
+      const quota = createBlobQuota(blobs, { tenantQuotaBytes, clock: systemClock });
+      blobRoutes(app, { store: blobs, quota, maxBlobBytes, limits: GATEWAY_LIMITS });
+    },
     upgrade: upgradeHandler(upgrades, common),
   });
   const hub = createTunnelHub({ ...common, publicUrl: server.publicUrl || gateway.url });

@@ -3,9 +3,6 @@
  * asked for, so that a plain job pays nothing for them.
  */
 
-/** `sha256:` and 64 hexadecimal digits: the name of a blob is the hash of its bytes. */
-export const BLOB_HASH = /^sha256:[0-9a-f]{64}$/;
-
 /** Code that travels with the job. */
 export interface CodeSpec {
   /** The blob of the bundle's manifest, see bundle.ts. */

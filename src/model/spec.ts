@@ -73,38 +73,56 @@ type Packed = Partial<Omit<JobSpec, 'resources' | 'placement'>> & {
 type Whole = Packed & { command: string[] };
 
 /** Equal neighbours as one with a count: many a submission is one job many times over. */
-type Run = [count: number, spec: Whole];
-
 export function packSpecs(specs: readonly JobSpec[]): string {
-  let text = '[';
+  const lines: string[] = [];
   let last = '';
   let count = 0;
   for (const spec of specs) {
     const one = JSON.stringify(pack(spec));
     if (one !== last) {
-      if (count > 0) text += `[${count},${last}],`;
+      if (count > 0) lines.push(count + last);
       last = one;
       count = 0;
     }
     count++;
   }
-  return count > 0 ? `${text}[${count},${last}]]` : '[]';
+  if (count > 0) lines.push(count + last);
+  return lines.join('\n');
 }
 
 /** Equal ones are one object: specs are never changed. */
 export function unpackSpecs(text: string): JobSpec[] {
   const specs: JobSpec[] = [];
-  for (const [count, packed] of JSON.parse(text) as Run[]) {
-    const spec = unpack(packed);
-    for (let n = 0; n < count; n++) specs.push(spec);
+  unpackedCharacters += text.length;
+  if (unpackedCharacters > UNPACKED_CHARACTERS) {
+    unpacked.clear();
+    unpackedCharacters = text.length;
+  }
+  for (const line of text === '' ? [] : text.split('\n')) {
+    const brace = line.indexOf('{');
+    const one = line.slice(brace);
+    const spec = unpackSpec(one);
+    unpacked.set(spec, one);
+    for (let n = Number(line.slice(0, brace)); n > 0; n--) specs.push(spec);
   }
   return specs;
 }
 
+/**
+ * A spec that came from another thread mostly goes into a row at once, in the same form. What was
+ * refused stays here until so much more has come.
+ */
+const UNPACKED_CHARACTERS = 8 * 1024 * 1024;
+const unpacked = new Map<JobSpec, string>();
+let unpackedCharacters = 0;
+
 let lastPacked: { spec: JobSpec; text: string } | null = null;
 
 export function packSpec(spec: JobSpec): string {
-  if (lastPacked?.spec !== spec) lastPacked = { spec, text: JSON.stringify(pack(spec)) };
+  if (lastPacked?.spec === spec) return lastPacked.text;
+  const known = unpacked.get(spec);
+  unpacked.delete(spec);
+  lastPacked = { spec, text: known ?? JSON.stringify(pack(spec)) };
   return lastPacked.text;
 }
 

@@ -1,7 +1,8 @@
 /** What agents and the controller say to each other: join, sync, logs. */
 import { z } from 'zod';
 import { ATTEMPT_STATES, END_CAUSES } from '../model/attempt.ts';
-import { BLOB_HASH, type JobParts } from '../model/jobParts.ts';
+import { BLOB_HASH } from '../model/blob.ts';
+import type { JobParts } from '../model/jobParts.ts';
 import { DEVICE_KINDS } from '../model/resources.ts';
 
 export const AGENT_VERSION = '0.1.0';

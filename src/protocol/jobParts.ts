@@ -1,7 +1,7 @@
 /** REST schemas of what a job may bring, need and leave beside its command, and their limits. */
 import { z } from 'zod';
+import { BLOB_HASH } from '../model/blob.ts';
 import {
-  BLOB_HASH,
   CHECKPOINT_SIGNALS,
   IDLE_ACTIONS,
   NAME_RULES,
