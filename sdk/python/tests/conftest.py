@@ -87,7 +87,7 @@ def proxy(server: Server) -> Iterator[Proxy]:
 
 @pytest.fixture(scope="session")
 def jobs(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[drover.Client]:
-    convention = Convention(server.url, tmp_path_factory.mktemp("convention"))
+    convention = Convention(server.url, server.token, tmp_path_factory.mktemp("convention"))
     with drover.Client(convention.url, server.token) as client:
         yield client
     convention.close()

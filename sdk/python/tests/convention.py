@@ -12,6 +12,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from drover.blobs import Blobs
+from drover.connection import Connection
+from drover.http import Transport
+
 _WRAP = (
     'export DROVER_RESULT_DIR="$FAKE_RESULTS/$DROVER_JOB_ID/$DROVER_TASK_INDEX"; '
     'mkdir -p "$DROVER_RESULT_DIR"; exec "$@"'
@@ -19,10 +23,10 @@ _WRAP = (
 
 
 class Convention:
-    def __init__(self, target: str, folder: Path) -> None:
+    def __init__(self, target: str, token: str, folder: Path) -> None:
         self.folder = folder
-        self.uploads: list[str] = []
-        for part in ("blobs", "inputs", "results"):
+        self.blobs = Blobs(Transport(Connection(target, token)))
+        for part in ("inputs", "results"):
             (folder / part).mkdir(parents=True)
         handler = type("Handler", (_Handler,), {"convention": self, "target": urlsplit(target)})
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -37,9 +41,7 @@ class Convention:
         inputs = self.folder / "inputs" / hashlib.sha256(json.dumps(spec).encode()).hexdigest()
         inputs.mkdir(exist_ok=True)
         for entry in spec.pop("inputs", []):
-            link = inputs / entry["name"]
-            link.unlink(missing_ok=True)
-            link.symlink_to(self.folder / "blobs" / entry["uri"][len("blob:") :])
+            self.blobs.save(entry["uri"][len("blob:") :], inputs / entry["name"])
         env = {"DROVER_INPUTS": str(inputs), "FAKE_RESULTS": str(self.folder / "results")}
         return {
             **spec,
@@ -57,17 +59,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         pass
 
     def do_PUT(self) -> None:
-        name = self.path.rsplit("/", 1)[1]
-        content = self.rfile.read(int(self.headers["content-length"]))
-        assert f"sha256:{hashlib.sha256(content).hexdigest()}" == name
-        self.convention.uploads.append(name)
-        (self.convention.folder / "blobs" / name).write_bytes(content)
-        self._answer(201, json.dumps({"data": {"hash": name}}).encode())
+        self._forward(self.rfile.read(int(self.headers["content-length"])))
 
     def do_GET(self) -> None:
-        if self.path.startswith("/v1/blobs/"):
-            name = self.path.rsplit("/", 1)[1]
-            return self._answer(200, (self.convention.folder / "blobs" / name).read_bytes())
         parts = urlsplit(self.path)
         match = re.fullmatch(r"/v1/jobs/([^/]+)/result", parts.path)
         if match is None:
@@ -77,7 +71,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         for file in (self.convention.folder / "results" / match[1] / task).glob("**/*"):
             content = file.read_bytes()
             name = f"sha256:{hashlib.sha256(content).hexdigest()}"
-            (self.convention.folder / "blobs" / name).write_bytes(content)
+            self.convention.blobs.put(content)
             files.append({"path": file.name, "size": len(content), "hash": name})
         self._answer(200, json.dumps({"data": {"files": files}}).encode())
 

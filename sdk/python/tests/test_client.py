@@ -195,3 +195,25 @@ def test_the_client_finds_the_server_of_this_home(
     monkeypatch.setenv("HOME", str(server.home))
     assert drover.Client().cluster()["store"] == "sqlite"
     assert isinstance(drover.Client().transport, Transport)
+
+
+def test_a_file_goes_up_once_and_comes_back_over_a_broken_line(
+    server: Server, client: drover.Client, proxy: Proxy, tmp_path: Path
+) -> None:
+    file = tmp_path / "data.bin"
+    file.write_bytes(bytes(range(256)) * 20_000)
+    uri = client.upload(file)
+    assert (
+        client.upload(file) == uri and drover.Client(server.url, server.token).upload(file) == uri
+    )
+    broken = drover.Client(proxy.url, server.token)
+    proxy.cut_after = [1_000_000, 2_000_000, 0]
+    broken.blobs.save(uri[len("blob:") :], tmp_path / "copy" / "data.bin")
+    assert (tmp_path / "copy" / "data.bin").read_bytes() == file.read_bytes()
+    assert proxy.connections == 4
+    with pytest.raises(drover.DroverError) as caught:
+        client.blobs.save(f"sha256:{'0' * 64}", tmp_path / "none")
+    assert caught.value.code == "NOT_FOUND"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "data.bin"]
+    with pytest.raises(drover.DroverError, match="absent"):
+        client.upload(tmp_path / "absent")

@@ -3,53 +3,77 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
-import tempfile
+import time
 from pathlib import Path
-from typing import IO, Iterator, Union
+from typing import IO, Union
 
+from .answer import CHUNK_BYTES
 from .errors import DroverError
-from .http import CHUNK_BYTES, Transport
+from .files import draft_of
+from .http import Transport
 
 Source = Union[bytes, "os.PathLike[str]"]
+# Above this a question is cheaper than sending what the server has.
+ASK_FIRST_BYTES = 64 * 1024
+# How long what was sent is taken to be there: unused blobs are collected, but not so soon.
+BELIEVED_S = 600.0
 
 
 class Blobs:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
-        # What this client sent before; a lost race only sends it twice.
-        self._sent: set[str] = set()
+        # When this client sent what; a lost race only sends it twice.
+        self._sent: dict[str, float] = {}
 
     def put(self, source: Source) -> str:
         """The hash, `sha256:…`, once the bytes are safe at the server."""
         name = hash_of(source)
-        if name in self._sent:
+        if time.monotonic() - self._sent.get(name, float("-inf")) < BELIEVED_S:
             return name
-        if isinstance(source, bytes):
+        if _size_of(source) > ASK_FIRST_BYTES and not self._missing(name):
+            pass
+        elif isinstance(source, bytes):
             self._transport.upload(f"/v1/blobs/{name}", source)
         else:
             self._transport.upload(f"/v1/blobs/{name}", lambda: _open(source))
-        self._sent.add(name)
+        self._sent[name] = time.monotonic()
         return name
 
     def get(self, name: str) -> bytes:
-        return self._transport.download(f"/v1/blobs/{name}", lambda chunks: _checked(name, chunks))
+        content = io.BytesIO()
+        self._fetch(name, content)
+        return content.getvalue()
 
     def save(self, name: str, target: Path) -> None:
         """Whole or not at all: what broke off leaves no file behind."""
         target.parent.mkdir(parents=True, exist_ok=True)
+        draft = draft_of(target)
+        try:
+            with draft.open("wb") as file:
+                self._fetch(name, file)
+            os.replace(draft, target)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
 
-        def take(chunks: Iterator[bytes]) -> None:
-            handle, draft = tempfile.mkstemp(prefix=".", suffix=".part", dir=target.parent)
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    _copy(name, chunks, file)
-                os.replace(draft, target)
-            except BaseException:
-                os.unlink(draft)
-                raise
+    def _missing(self, name: str) -> bool:
+        body = {"hashes": [name]}
+        answer = self._transport.call("POST", "/v1/blobs/missing", body=body)
+        return name in answer.data["missing"]
+
+    def _fetch(self, name: str, file: IO[bytes]) -> None:
+        digest = hashlib.sha256()
+
+        def take(chunk: bytes) -> None:
+            digest.update(chunk)
+            file.write(chunk)
 
         self._transport.download(f"/v1/blobs/{name}", take)
+        if f"sha256:{digest.hexdigest()}" != name:
+            hint = "fetch it again; if it stays, the store is damaged"
+            raise DroverError("HASH_DIFFERS", f"what came is not {name}", hint=hint)
 
 
 def hash_of(source: Source) -> str:
@@ -71,22 +95,5 @@ def _open(path: os.PathLike[str]) -> IO[bytes]:
         raise DroverError("USAGE", f"{path}: {error.strerror}", hint=hint) from None
 
 
-def _checked(name: str, chunks: Iterator[bytes]) -> bytes:
-    content = b"".join(chunks)
-    if hash_of(content) != name:
-        raise _differs(name)
-    return content
-
-
-def _copy(name: str, chunks: Iterator[bytes], file: IO[bytes]) -> None:
-    digest = hashlib.sha256()
-    for chunk in chunks:
-        digest.update(chunk)
-        file.write(chunk)
-    if f"sha256:{digest.hexdigest()}" != name:
-        raise _differs(name)
-
-
-def _differs(name: str) -> DroverError:
-    hint = "fetch it again; if it stays, the store is damaged"
-    return DroverError("HASH_DIFFERS", f"what came is not {name}", hint=hint)
+def _size_of(source: Source) -> int:
+    return len(source) if isinstance(source, bytes) else os.stat(source).st_size

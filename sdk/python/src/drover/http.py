@@ -9,9 +9,10 @@ import socket
 import ssl
 import threading
 import time
-from typing import IO, Any, Callable, Iterator, Mapping, NamedTuple, TypeVar, Union
+from typing import IO, Any, Callable, Mapping, NamedTuple, TypeVar, Union
 from urllib.parse import urlencode, urlsplit
 
+from .answer import Answer
 from .connection import Connection
 from .errors import ConnectionFailed, DroverError, from_problem
 
@@ -24,8 +25,9 @@ STREAM_SILENCE_S = 60.0
 RETRY_WINDOW_S = 15.0
 RETRY_FIRST_S = 0.1
 RETRY_MOST_S = 2.0
+# The longest silence of a transfer: a large blob is brought to disk before it is answered.
+TRANSFER_SILENCE_S = 300.0
 IDLE_CONNECTIONS = 8
-CHUNK_BYTES = 1024 * 1024
 RETRYABLE_STATUS = (502, 503, 504)
 
 Query = Mapping[str, Union[str, int, bool, None]]
@@ -92,31 +94,43 @@ class Transport:
         sent = {"content-type": "application/octet-stream"}
 
         def once() -> Envelope:
-            with self._open("PUT", path, None, content, sent, CALL_TIMEOUT_S) as answer:
+            with self._open("PUT", path, None, content, sent, TRANSFER_SILENCE_S) as answer:
                 return self._envelope(answer)
 
         return self._retried(once)
 
-    def download(self, path: str, take: Callable[[Iterator[bytes]], T]) -> T:
-        """`take` reads all; it may be called again from the start after a broken connection."""
+    def download(self, path: str, take: Callable[[bytes], object]) -> None:
+        """Hands each run of bytes to `take` once, and goes on from there after a broken line."""
+        taken = 0
 
-        def once() -> T:
-            with self._open("GET", path, None, None, {"accept": "*/*"}, CALL_TIMEOUT_S) as answer:
-                return take(answer.chunks())
+        def once() -> None:
+            nonlocal taken
+            words = {"accept": "*/*"}
+            if taken > 0:
+                words["range"] = f"bytes={taken}-"
+            with self._open("GET", path, None, None, words, TRANSFER_SILENCE_S) as answer:
+                if taken > 0 and answer.status != 206:
+                    raise self._not_ours(answer.status)
+                for chunk in answer.chunks():
+                    take(chunk)
+                    taken += len(chunk)
 
-        return self._retried(once)
+        self._retried(once, lambda: taken)
 
-    def stream(self, path: str, query: Query, headers: Mapping[str, str]) -> _Answer:
+    def stream(self, path: str, query: Query, headers: Mapping[str, str]) -> Answer:
         """An answer that goes on; the caller closes it. Not retried: the caller resumes."""
         return self._open("GET", path, query, None, headers, STREAM_SILENCE_S)
 
-    def _retried(self, once: Callable[[], T]) -> T:
+    def _retried(self, once: Callable[[], T], progress: Callable[[], int] = lambda: 0) -> T:
         give_up_at = time.monotonic() + RETRY_WINDOW_S
-        attempt = 0
+        attempt, reached = 0, 0
         while True:
             try:
                 return once()
             except DroverError as error:
+                if progress() > reached:
+                    give_up_at, attempt = time.monotonic() + RETRY_WINDOW_S, 1
+                    reached = progress()
                 # Refused at the first try: nobody is there. Later it is a restart: go on.
                 refused = attempt == 0 and isinstance(error, ConnectionFailed) and error.refused
                 pause = retry_pause(attempt)
@@ -133,7 +147,7 @@ class Transport:
         content: Body,
         headers: Mapping[str, str],
         timeout_s: float,
-    ) -> _Answer:
+    ) -> Answer:
         words = {"user-agent": f"drover-python/{VERSION}", "accept": "application/json", **headers}
         if self._token:
             words["authorization"] = f"Bearer {self._token}"
@@ -160,7 +174,7 @@ class Transport:
         target: str,
         content: Body,
         headers: dict[str, str],
-    ) -> _Answer:
+    ) -> Answer:
         try:
             if callable(content):
                 with content() as file:
@@ -172,7 +186,7 @@ class Transport:
             # A refusal may come before the whole body went: it says more than the broken pipe.
             if content is None or connection.sock is None:
                 raise
-        return _Answer(self, connection, connection.getresponse())
+        return Answer(connection, give_back=self._give, broken=self._broken)
 
     def _take(self, timeout_s: float) -> tuple[http.client.HTTPConnection, bool]:
         with self._lock:
@@ -190,7 +204,7 @@ class Transport:
             )
         return fresh, False
 
-    def give(self, connection: http.client.HTTPConnection) -> None:
+    def _give(self, connection: http.client.HTTPConnection) -> None:
         with self._lock:
             if len(self._idle) < IDLE_CONNECTIONS and connection.sock is not None:
                 self._idle.append(connection)
@@ -201,7 +215,7 @@ class Transport:
         refused = isinstance(error, (ConnectionRefusedError, socket.gaierror))
         return ConnectionFailed(self.url, error, refused=refused)
 
-    def _envelope(self, answer: _Answer) -> Envelope:
+    def _envelope(self, answer: Answer) -> Envelope:
         if answer.status == 204:
             return Envelope(None, {})
         parsed = answer.json()
@@ -209,7 +223,7 @@ class Transport:
             return Envelope(parsed["data"], parsed.get("meta") or {})
         raise self._not_ours(answer.status)
 
-    def _problem(self, answer: _Answer) -> DroverError:
+    def _problem(self, answer: Answer) -> DroverError:
         parsed = answer.json()
         if isinstance(parsed, dict) and isinstance(parsed.get("code"), str):
             return from_problem(answer.status, parsed)
@@ -222,63 +236,6 @@ class Transport:
             hint="check the URL, and that no proxy stands between",
             status=status,
         )
-
-
-class _Answer:
-    """A response that hands its connection back when it was read to its end."""
-
-    def __init__(
-        self,
-        transport: Transport,
-        connection: http.client.HTTPConnection,
-        response: http.client.HTTPResponse,
-    ) -> None:
-        self.status = response.status
-        self._transport = transport
-        self._connection = connection
-        self._response = response
-
-    def __enter__(self) -> _Answer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._response.isclosed() and not self._response.will_close:
-            self._transport.give(self._connection)
-        else:
-            self._connection.close()
-        self._response.close()
-
-    def chunks(self) -> Iterator[bytes]:
-        length = self._response.length
-        read = 0
-        while True:
-            chunk = self._guarded(lambda: self._response.read(CHUNK_BYTES))
-            if not chunk:
-                break
-            read += len(chunk)
-            yield chunk
-        if length is not None and read < length:
-            raise self._transport._broken(http.client.IncompleteRead(b"", length - read))
-
-    def lines(self) -> Iterator[bytes]:
-        while True:
-            line = self._guarded(self._response.readline)
-            if not line:
-                return
-            yield line
-
-    def json(self) -> Any:
-        text = b"".join(self.chunks())
-        try:
-            return json.loads(text)
-        except ValueError:
-            return None  # Not JSON, so not ours; the caller reports it with the status.
-
-    def _guarded(self, read: Callable[[], bytes]) -> bytes:
-        try:
-            return read()
-        except (OSError, http.client.HTTPException) as error:
-            raise self._transport._broken(error) from None
 
 
 def _query_text(query: Query | None) -> str:
