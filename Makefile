@@ -68,7 +68,10 @@ bench-scheduler: setup ## Measure the planner; TRACES=DIR takes the openb traces
 	node bench/scheduler/main.ts $(if $(TRACES),--traces $(TRACES)) $(ARGS)
 
 system-packages: ## Install what tests need from Debian or Ubuntu (as root; else says what)
-	@tools/system-packages.sh strace eatmydata faketime prometheus python3 curl
+	@tools/system-packages.sh strace eatmydata faketime prometheus python3 python3-venv curl
+
+client-package: setup ## The TypeScript client for other projects: drover-VERSION.tgz (INTO=.)
+	@node tools/clientPackage.ts $(or $(INTO),.)
 
 lock: $(NODE) ## Update package-lock.json after a change of package.json
 	NODE_USE_SYSTEM_CA=1 npm install --package-lock-only --ignore-scripts --no-audit --no-fund
@@ -82,7 +85,7 @@ help: ## This list
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: up setup test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler
-.PHONY: bench-placement system-packages lock clean help
+.PHONY: bench-placement system-packages client-package lock clean help
 
 .node/bin/node:
 	@tools/get-node.sh node-$(PLATFORM)@$(NODE_VERSION)

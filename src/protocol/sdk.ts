@@ -1,9 +1,11 @@
 /**
- * What `import { Client } from 'drover'` gives: jobs from submit to result over REST. It runs on
- * Node's own fetch and needs no package at run time. See docs/typescript.md.
+ * What `import { Client } from 'drover'` gives: jobs from submit to result over REST. See
+ * docs/typescript.md.
  */
+import { hashFile, missingBlobs, putBlob } from './blobClient.ts';
 import { createClient, eachItem, type DroverClient, type JobFilters } from './client.ts';
 import type { WorkerView } from './fleet.ts';
+import type { HttpOptions } from './http.ts';
 import type { AttemptView, EventView, JobView, LogRecordView, TaskView } from './jobs.ts';
 import type { SubmittedSpec } from './jobSpec.ts';
 import type { WhyView } from './why.ts';
@@ -82,12 +84,22 @@ export class JobFailed extends Error {
 export class Client {
   /** Every REST call, one function each. */
   readonly rest: DroverClient;
+  readonly #options: HttpOptions;
 
   constructor(options: ClientOptions = {}) {
     const url = options.url ?? process.env['DROVER_URL'];
     if (!url) throw new TypeError('no server is named: pass {url}, or set DROVER_URL');
     const token = options.token ?? process.env['DROVER_TOKEN'];
-    this.rest = createClient({ url, token, userAgent: options.userAgent ?? 'drover-node' });
+    this.#options = { url, token, userAgent: options.userAgent ?? 'drover-node' };
+    this.rest = createClient(this.#options);
+  }
+
+  /** Sends a file, unless the server has it; what comes is a `uri` for a spec's `inputs`. */
+  async upload(path: string): Promise<string> {
+    const { hash, size } = await hashFile(path);
+    const [missing] = await missingBlobs(this.#options, [hash]);
+    if (missing) await putBlob(this.#options, path, { hash, size });
+    return `blob:${hash}`;
   }
 
   /** Sent again after a broken connection under the same key, so that one job comes of it. */
@@ -165,7 +177,7 @@ export class Job {
 
   /** Everything it writes to one stream until it has ended. */
   async output(stream: 'stdout' | 'stderr' = 'stdout'): Promise<string> {
-    const chunks: Buffer[] = [];
+    const chunks: Uint8Array[] = [];
     for await (const record of this.logs({ follow: true })) {
       if (record.stream === stream) chunks.push(bytesOf(record));
     }
@@ -199,7 +211,7 @@ export class Job {
 }
 
 /** The bytes of a record: text, or what is no valid UTF-8. */
-export function bytesOf(record: LogRecordView): Buffer {
+export function bytesOf(record: LogRecordView): Uint8Array {
   return record.base64 === undefined
     ? Buffer.from(record.text ?? '', 'utf8')
     : Buffer.from(record.base64, 'base64');
