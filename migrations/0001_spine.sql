@@ -35,12 +35,16 @@ CREATE TABLE jobs (
   failed bigint,
   cancelled bigint,
   unschedulable bigint,
+  parent text,
+  root text,
   PRIMARY KEY (tenant, id)
 ) /*sqlite WITHOUT ROWID */;
 
 CREATE INDEX jobs_live ON jobs (id) WHERE ended_at_ms IS NULL;
 CREATE INDEX jobs_troubled ON jobs (tenant, end_state, id)
   WHERE end_state IN ('FAILED', 'CANCELLED', 'UNSCHEDULABLE');
+
+CREATE INDEX jobs_children ON jobs (tenant, parent, id) WHERE parent IS NOT NULL;
 
 -- One row for each submission that had an idempotency key, in order of time: keys are known for a day.
 CREATE TABLE submissions (
@@ -153,6 +157,7 @@ CREATE TABLE tokens (
   max_live_workers bigint NOT NULL,
   created_at_ms bigint NOT NULL,
   expires_at_ms bigint,
+  attempt text,
   revoked_at_ms bigint
 ) /*sqlite WITHOUT ROWID */;
 

@@ -20,6 +20,8 @@ export interface Submit {
   owner: string;
   submittingPrincipal: string;
   specs: JobSpec[];
+  /** The job whose attempt submits; absent: a user does. */
+  parent?: JobId;
   /** Jobs of this submission that wait for others of it, by position: they have no ids yet. */
   links: SubmitLink[];
   idempotencyKey: string | null;
@@ -160,7 +162,9 @@ export interface Drain {
 
 export interface CreateToken {
   kind: 'create-token';
-  token: Omit<Token, 'id' | 'createdAtMs' | 'revokedAtMs'>;
+  token: Omit<Token, 'id' | 'createdAtMs' | 'revokedAtMs' | 'attempt'>;
+  /** The attempt it is good for; absent: for whoever has it. */
+  attempt?: AttemptUid;
 }
 
 export interface RevokeToken {
@@ -197,6 +201,7 @@ export type Result =
   | { kind: 'missing'; what: string }
   | { kind: 'submitted'; ids: JobId[]; replayed: boolean }
   | { kind: 'key-mismatch' }
+  | { kind: 'name-taken'; name: string; job: JobId | null }
   | { kind: 'joined'; worker: WorkerId; superseded: boolean }
   | { kind: 'too-many'; limit: number }
   | { kind: 'token'; id: TokenId };

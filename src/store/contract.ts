@@ -59,6 +59,9 @@ export interface JobFilter {
   endState?: string;
   name?: string;
   owner?: string;
+  parent?: string;
+  /** Only of this line of jobs, its first included. */
+  root?: string;
 }
 
 /** Reads of what is committed, on a connection of their own. Ask for whom first. */

@@ -77,6 +77,11 @@ function listJobs(db: Kysely<Database>, tenant: string, filter: JobFilter) {
     query = query.where('name', '=', filter.name);
   }
   if (filter.owner !== undefined) query = query.where('owner', '=', filter.owner);
+  if (filter.parent !== undefined) query = query.where('parent', '=', filter.parent);
+  const { root } = filter;
+  if (root !== undefined) {
+    query = query.where((or) => or.or([or('root', '=', root), or('id', '=', root)]));
+  }
   if (filter.endState !== undefined) {
     query = query.where('end_state', '=', filter.endState);
     // Spelled out so that both planners see that the partial index covers it.

@@ -63,8 +63,8 @@ function jobCalls(
         (options) => coordinator.getJob({ id }, options),
         ({ job }) => jobs.jobFromWire(job),
       ),
-    async listJobs(who, { state, name, owner, ...page }) {
-      const request = { page, state: w.jobState.toWireOrNone(state), name, owner };
+    async listJobs(who, { state, name, owner, parent, ...page }) {
+      const request = { page, state: w.jobState.toWireOrNone(state), name, owner, parent };
       return call(
         by(who),
         (options) => coordinator.listJobs(request, options),

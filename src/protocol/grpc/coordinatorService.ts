@@ -74,6 +74,7 @@ function jobMethods({
         ...(state && { state }),
         ...(request.name !== undefined && { name: request.name }),
         ...(request.owner !== undefined && { owner: request.owner }),
+        ...(request.parent !== undefined && { parent: request.parent }),
       });
       const page = await coordinator.listJobs(principalOf(context), query);
       return { jobs: page.items.map(jobs.jobToWire), nextCursor: page.nextCursor ?? undefined };
