@@ -8,6 +8,7 @@ import { contextCommand } from './context.ts';
 import { reportError } from './errors.ts';
 import { execCommand } from './execCommand.ts';
 import { EXIT } from './exitCodes.ts';
+import { forwardCommand } from './forward.ts';
 import { overview, ROLES } from './help.ts';
 import { infoCommand } from './info.ts';
 import { OutputClosed, type CliIo } from './io.ts';
@@ -16,10 +17,12 @@ import { jobsCommand } from './jobs.ts';
 import { loginCommand } from './login.ts';
 import { logsCommand } from './logs.ts';
 import { nearest } from '../lib/nearest.ts';
+import { psCommand } from './ps.ts';
 import { queueCommand } from './queue.ts';
 import { runCommand } from './run.ts';
 import { sbatchCommand } from './sbatch/sbatch.ts';
 import { simulateCommand } from './simulate.ts';
+import { sshCommand } from './ssh.ts';
 import { submitCommand } from './submit.ts';
 import { tokensCommand } from './tokens.ts';
 import { UsageError } from './args.ts';
@@ -49,6 +52,9 @@ const cliCommands: Command[] = [
   queueCommand,
   whyCommand,
   execCommand,
+  sshCommand,
+  forwardCommand,
+  psCommand,
   workersCommand,
   simulateCommand,
   tokensCommand,
