@@ -12,7 +12,7 @@ import { GATEWAY_LIMITS } from '../gateway/limits.ts';
 import { blobRoutes } from '../gateway/rest/blobs.ts';
 import { registerLogRoutes } from '../gateway/rest/logs.ts';
 import { bearerOf, checkScope, type Authorize } from '../gateway/auth/authorize.ts';
-import { logAccesses } from '../gateway/tunnel/accesses.ts';
+import { recordAccesses } from '../gateway/tunnel/accesses.ts';
 import { createExecRoute } from '../gateway/tunnel/exec.ts';
 import { createTunnelHub } from '../gateway/tunnel/hub.ts';
 import { createInsideRoute } from '../gateway/tunnel/inside.ts';
@@ -161,7 +161,7 @@ export async function startGateway(
     upgrade: upgradeHandler(upgrades, common),
   });
   const publicUrl = server.publicUrl || gateway.url;
-  const hub = createTunnelHub({ ...common, publicUrl, audited: logAccesses(log) });
+  const hub = createTunnelHub({ ...common, publicUrl, audited: recordAccesses(coordinator) });
   const authenticate = (token: string) => coordinator.authenticate(token);
   const authorize: Authorize = async (request, scope) =>
     checkScope(await authenticate(bearerOf(request)), scope);
