@@ -63,6 +63,7 @@ export async function startController(
       pools: poolPolicies(settings),
       schedule: { ...DEFAULT_POLICY, ...settings.schedule },
     },
+    secrets: settings.secrets,
     tokens,
     level: settings.logs.level,
   };

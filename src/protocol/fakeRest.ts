@@ -13,6 +13,7 @@ export class FakeRest {
   readonly listCheckpoints = this.#files.listCheckpoints;
   readonly addCheckpoint = this.#files.addCheckpoint;
   readonly attemptAccess = this.#files.attemptAccess;
+  readonly attemptSecrets = this.#files.attemptSecrets;
   readonly listAudit = this.#files.listAudit;
   readonly recordAccess = this.#files.recordAccess;
 }
