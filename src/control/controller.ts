@@ -13,6 +13,7 @@ import { State } from '../state/state.ts';
 import type { History, Writer } from '../store/contract.ts';
 import { createAgents } from './agents.ts';
 import { createAttemptFiles } from './attemptFiles.ts';
+import { CheckpointAsks, createCheckpointCalls } from './checkpointAsks.ts';
 import { createChargeStep } from './charges.ts';
 import { createBudgets } from './budgets.ts';
 import { createCommitter } from './committer.ts';
@@ -76,6 +77,7 @@ export function createController(options: ControllerOptions): Controller {
   const state = new State(options.snapshot, { pools: settings.pools, halfLifeMs });
   const sessions = new Sessions(clock);
   const tunnels = new Tunnels(clock, random);
+  const checkpointAsks = new CheckpointAsks();
   const reasons = new Map<string, Explanation>();
   const committer = createCommitter({
     state,
@@ -93,7 +95,7 @@ export function createController(options: ControllerOptions): Controller {
   const mutate = createMutate(state, clock, committer, hintSchedule);
   const jobs = createJobs({ state, mutate, committer, history, clock, reasons, ...settings });
   const core = { state, mutate, committer, sessions, clock, random };
-  const agents = createAgents({ ...core, tunnels, timers: settings.timers });
+  const agents = createAgents({ ...core, tunnels, checkpointAsks, timers: settings.timers });
   const loops: Loop[] = [];
   const metrics = createMetrics({ ...core, loops: () => loops });
   const loop = (name: string, periodMs: number, step: () => Promise<void>): Loop => {
@@ -132,6 +134,7 @@ export function createController(options: ControllerOptions): Controller {
     ...createBudgets({ ...core, history }),
     ...createTunnelCalls({ state, jobs, tunnels, sessions }),
     ...createAttemptFiles({ ...core, agents }),
+    ...createCheckpointCalls({ state, sessions, asks: checkpointAsks, getJob: jobs.getJob }),
     join: (token, request) => agents.join(token, request),
     sync: (token, request) => agents.sync(token, request),
     readiness: () => readiness(loops, history),

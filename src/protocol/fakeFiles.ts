@@ -3,10 +3,11 @@ import type { Coordinator } from './coordinator.ts';
 
 export function fakeFiles(): Pick<
   Coordinator,
-  'listCheckpoints' | 'addCheckpoint' | 'attemptAccess'
+  'listCheckpoints' | 'requestCheckpoint' | 'addCheckpoint' | 'attemptAccess'
 > {
   return {
     listCheckpoints: async () => ({ items: [], nextCursor: null }),
+    requestCheckpoint: async () => [],
     addCheckpoint: async () => undefined,
     attemptAccess: async () => undefined,
   };
