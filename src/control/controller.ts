@@ -14,6 +14,7 @@ import type { History, Writer } from '../store/contract.ts';
 import { createAgents } from './agents.ts';
 import { createAttemptFiles } from './attemptFiles.ts';
 import { CheckpointAsks, createCheckpointCalls } from './checkpointAsks.ts';
+import { createAudit } from './audit.ts';
 import { createChargeStep } from './charges.ts';
 import { createBudgets } from './budgets.ts';
 import { createCommitter } from './committer.ts';
@@ -132,6 +133,7 @@ export function createController(options: ControllerOptions): Controller {
     ...createWhy({ state, planner, settled, clock, reasons, getJob: jobs.getJob }),
     ...createPlan({ state, planner, settled, committer, clock, pools: settings.pools }),
     ...createBudgets({ ...core, history }),
+    ...createAudit({ ...core, history }),
     ...createTunnelCalls({ state, jobs, tunnels, sessions }),
     ...createAttemptFiles({ ...core, agents }),
     ...createCheckpointCalls({ state, sessions, asks: checkpointAsks, getJob: jobs.getJob }),

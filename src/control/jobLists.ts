@@ -1,6 +1,6 @@
 /** Lists below a job, and the queue. */
 import { indexOfTask, type JobId, type TaskId } from '../model/ids.ts';
-import { PRIORITIES } from '../model/job.ts';
+import { PRIORITIES, type Job } from '../model/job.ts';
 import type { Principal } from '../model/token.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
 import type { JobView, QueueEntry, TaskPageQuery, TaskView } from '../protocol/jobs.ts';
@@ -18,6 +18,7 @@ interface ListOptions {
   history: History;
   getJob: (who: Principal, id: string) => Promise<JobView>;
   viewOf: (live: LiveJob) => JobView;
+  mine: (who: Principal, job: Job) => boolean;
 }
 
 export function createJobLists(
@@ -56,7 +57,10 @@ export function createJobLists(
       const [start = 0] = decodeNumbers(page.cursor, [0]);
       const waiting: LiveJob[] = [];
       for (const live of state.jobs.values()) {
-        if (live.counts.PENDING > 0 && live.job.tenant === who.tenant) waiting.push(live);
+        const { job, counts } = live;
+        if (counts.PENDING > 0 && job.tenant === who.tenant && options.mine(who, job)) {
+          waiting.push(live);
+        }
       }
       waiting.sort(inOrder);
       const shown = waiting.slice(start, start + page.limit);

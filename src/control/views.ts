@@ -53,6 +53,8 @@ function common(job: Job) {
     pool: job.spec.pool,
     createdAtMs: job.createdAtMs,
     cancelRequestedAtMs: job.cancelRequestedAtMs,
+    parent: job.parent,
+    root: job.root,
   };
 }
 
@@ -88,6 +90,8 @@ export function endedJobView(row: JobRow): JobView {
     startedAtMs: row.started_at_ms,
     endedAtMs: row.ended_at_ms,
     cancelRequestedAtMs: row.cancel_requested_at_ms,
+    parent: row.parent,
+    root: row.root,
     exitCode: row.exit_code,
     tasks: {
       total: row.task_count,

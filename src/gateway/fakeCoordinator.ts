@@ -151,6 +151,8 @@ function newJob(id: string, who: Principal, spec: JobSpec): JobView {
     startedAtMs: null,
     endedAtMs: null,
     cancelRequestedAtMs: null,
+    parent: null,
+    root: null,
     exitCode: null,
     tasks: {
       total: 1,
@@ -228,6 +230,7 @@ function viewOf(principal: Principal): TokenView {
     createdAtMs: 1,
     expiresAtMs: null,
     revokedAtMs: null,
+    attempt: null,
   };
 }
 

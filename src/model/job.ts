@@ -75,6 +75,9 @@ export interface Job {
   /** The gang's current round; 0 for other shapes. A member's failure ends the round. */
   round: number;
   createdAtMs: number;
+  /** The job whose attempt submitted it, and the first of that line; null: a user did. */
+  parent: JobId | null;
+  root: JobId | null;
   cancelRequestedAtMs: number | null;
   /** Who asked for the cancel. */
   cancelledBy: string | null;

@@ -90,6 +90,8 @@ export interface JobRules {
   notify: NotifyRule[];
   /** When a job of this name lives already: both live, refuse, keep that one, or replace it. */
   nameTaken: (typeof NAME_RULES)[number];
+  /** It gets a token of its own, with which it may submit jobs. */
+  maySubmit: boolean;
   /** True: a job goes on when the one that submitted it has ended. */
   outliveParent: boolean;
   /** Patterns below the working directory that are kept with the result. */

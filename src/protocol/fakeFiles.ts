@@ -1,14 +1,21 @@
-/** What a fake coordinator answers about stored files: nothing is stored. */
+/** What a fake coordinator answers about stored files and old deeds: there are none. */
 import type { Coordinator } from './coordinator.ts';
 
 export function fakeFiles(): Pick<
   Coordinator,
-  'listCheckpoints' | 'requestCheckpoint' | 'addCheckpoint' | 'attemptAccess'
+  | 'listCheckpoints'
+  | 'requestCheckpoint'
+  | 'addCheckpoint'
+  | 'attemptAccess'
+  | 'listAudit'
+  | 'recordAccess'
 > {
   return {
     listCheckpoints: async () => ({ items: [], nextCursor: null }),
     requestCheckpoint: async () => [],
     addCheckpoint: async () => undefined,
     attemptAccess: async () => undefined,
+    listAudit: async () => ({ items: [], nextCursor: null }),
+    recordAccess: async () => undefined,
   };
 }

@@ -14,4 +14,6 @@ export class FakeRest {
   readonly requestCheckpoint = this.#files.requestCheckpoint;
   readonly addCheckpoint = this.#files.addCheckpoint;
   readonly attemptAccess = this.#files.attemptAccess;
+  readonly listAudit = this.#files.listAudit;
+  readonly recordAccess = this.#files.recordAccess;
 }

@@ -25,6 +25,7 @@ const whole = jobSpec.parse({
     idle: { action: 'stop' },
     notify: [{ to: 'team', on: ['idle'] }],
     nameTaken: 'replace',
+    maySubmit: true,
     outliveParent: true,
     outputs: ['out/*.csv'],
   },

@@ -106,6 +106,7 @@ const rules = z.strictObject({
     .max(PART_LIMITS.notifyRules)
     .default([]),
   nameTaken: z.enum(NAME_RULES).default('allow'),
+  maySubmit: z.boolean().default(false),
   outliveParent: z.boolean().default(false),
   outputs: z
     .array(clean(PART_LIMITS.patternLength).min(1).refine(below, 'must stay below it'))

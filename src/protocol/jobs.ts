@@ -35,6 +35,9 @@ export const jobView = z
     startedAtMs: ms.nullable(),
     endedAtMs: ms.nullable(),
     cancelRequestedAtMs: ms.nullable(),
+    /** The job whose attempt submitted it, and the first of that line. */
+    parent: z.string().nullable(),
+    root: z.string().nullable(),
     /** The first task's that is not 0, else 0; null until all tasks ended or when none exited. */
     exitCode: z.int().nullable(),
     tasks: taskCounts,
@@ -159,6 +162,7 @@ export const listJobsQuery = z.strictObject({
   state: z.enum(JOB_STATES).optional(),
   name: z.string().max(JOB_LIMITS.nameLength).optional(),
   owner: z.string().max(200).optional(),
+  parent: z.string().max(200).optional(),
 });
 export type ListJobsQuery = z.infer<typeof listJobsQuery>;
 

@@ -9,8 +9,5 @@ export const durationMs = z
 
 export const NOT_CLEAN = 'holds a NUL or half a character';
 /** No NUL and no lone surrogate: neither survives argv, the environment or a text column. */
-export const clean = (limit: number) =>
-  z
-    .string()
-    .max(limit)
-    .refine((s) => !s.includes('\0') && s.isWellFormed(), NOT_CLEAN);
+export const isClean = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
+export const clean = (limit: number) => z.string().max(limit).refine(isClean, NOT_CLEAN);

@@ -9,11 +9,13 @@ import type { Attempt, StopCause } from '../model/attempt.ts';
 import type { Task } from '../model/task.ts';
 import { releaseDependents } from './after.ts';
 import { settle } from './charges.ts';
+import { endChildren } from './family.ts';
 import { failRound, memberSucceeded } from './gangs.ts';
 import { DONE, missing, stale } from './mutations.ts';
 import type { AttemptEnding, GiveUp, Lose, Result, Stop } from './mutations.ts';
 import { endingOf, type LiveJob } from './live.ts';
 import type { State } from './state.ts';
+import { revokeTokensOf } from './tokens.ts';
 
 export function stop(state: State, mutation: Stop, nowMs: number): Result {
   const attempts: Attempt[] = [];
@@ -115,6 +117,7 @@ export function endAttempt(
   // Whoever noticed it, the controller or the agent: what is lost went with its machine.
   settle(state, attempt, ending.hostFault || ending.cause === 'lost', nowMs);
   state.dropAttempt(attempt);
+  revokeTokensOf(state, attempt.uid, nowMs);
   const found = state.task(attempt.task);
   if (!found || taskEnded(found.task.state)) return;
   settleTask(state, found.live, found.task, attempt, ending, nowMs);
@@ -217,6 +220,7 @@ function endJob(state: State, live: LiveJob, nowMs: number): void {
     data: { state: ending.state, exitCode: ending.exitCode },
   });
   releaseDependents(state, live, nowMs);
+  endChildren(state, live.job, nowMs);
 }
 
 function noteTask(

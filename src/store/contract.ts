@@ -59,6 +59,9 @@ export interface JobFilter {
   endState?: string;
   name?: string;
   owner?: string;
+  parent?: string;
+  /** Only of this line of jobs, its first included. */
+  root?: string;
 }
 
 /** Reads of what is committed, on a connection of their own. Ask for whom first. */
@@ -78,6 +81,8 @@ export interface TenantHistory {
     after: [index: number, n: number],
     limit: number,
   ): Promise<CheckpointRow[]>;
+  /** From the newest to the oldest. */
+  audited(before: [epoch: number, seq: number], limit: number): Promise<EventRow[]>;
   events(job: string, after: [epoch: number, seq: number], limit: number): Promise<EventRow[]>;
 }
 

@@ -25,6 +25,8 @@ export interface JobRow {
   failed: number | null;
   cancelled: number | null;
   unschedulable: number | null;
+  parent: string | null;
+  root: string | null;
 }
 
 export interface TaskRow {
@@ -132,6 +134,7 @@ export interface TokenRow {
   max_live_workers: number;
   created_at_ms: number;
   expires_at_ms: number | null;
+  attempt: string | null;
   revoked_at_ms: number | null;
 }
 

@@ -26,6 +26,8 @@ export function decodeJob(row: JobRow): Job {
     taskCount: row.task_count,
     round: row.round,
     createdAtMs: row.created_at_ms,
+    parent: row.parent as Job['parent'],
+    root: row.root as Job['root'],
     cancelRequestedAtMs: row.cancel_requested_at_ms,
     cancelledBy: row.cancelled_by,
     endedAtMs: row.ended_at_ms,
@@ -151,6 +153,7 @@ export function decodeToken(row: TokenRow): Token {
     maxLiveWorkers: row.max_live_workers,
     createdAtMs: row.created_at_ms,
     expiresAtMs: row.expires_at_ms,
+    attempt: row.attempt as Token['attempt'],
     revokedAtMs: row.revoked_at_ms,
   };
 }

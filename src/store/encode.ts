@@ -98,6 +98,8 @@ function jobMutable(to: Value[], job: Job, ending: JobEnding | undefined): void 
     ending?.failed ?? null,
     ending?.cancelled ?? null,
     ending?.unschedulable ?? null,
+    job.parent,
+    job.root,
   );
 }
 
@@ -226,6 +228,7 @@ function tokenFixed(to: Value[], token: Token): void {
     token.maxLiveWorkers,
     token.createdAtMs,
     token.expiresAtMs,
+    token.attempt,
   );
 }
 

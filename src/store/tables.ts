@@ -33,7 +33,8 @@ export const TABLES: Record<TableName, Table> = {
     'tenant id',
     'cluster owner submitting_principal kind name spec task_count created_at_ms',
     `round cancel_requested_at_ms cancelled_by ended_at_ms spent_micros version
-     end_state end_reason exit_code started_at_ms succeeded failed cancelled unschedulable`,
+     end_state end_reason exit_code started_at_ms succeeded failed cancelled unschedulable
+     parent root`,
     `task_count created_at_ms round cancel_requested_at_ms ended_at_ms spent_micros version
      exit_code started_at_ms succeeded failed cancelled unschedulable`,
   ),
@@ -81,7 +82,8 @@ export const TABLES: Record<TableName, Table> = {
   ),
   tokens: table(
     'id',
-    `kind name tenant user_name scopes hash pool max_live_workers created_at_ms expires_at_ms`,
+    `kind name tenant user_name scopes hash pool max_live_workers created_at_ms expires_at_ms
+     attempt`,
     'revoked_at_ms',
     'max_live_workers created_at_ms expires_at_ms revoked_at_ms',
   ),

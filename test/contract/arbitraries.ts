@@ -46,12 +46,18 @@ export function defined<Value extends object>(value: fc.Arbitrary<Value>): fc.Ar
   );
 }
 
-export const principal = fc.record({
-  token: text.map((id) => id as TokenId),
-  tenant: text,
-  user: text,
-  scopes,
-});
+export const principal = defined(
+  fc.record({
+    token: text.map((id) => id as TokenId),
+    tenant: text,
+    user: text,
+    scopes,
+    job: fc.option(
+      text.map((id) => id as JobId),
+      { nil: undefined },
+    ),
+  }),
+);
 
 export const device = fc.record({
   index: small,
@@ -150,6 +156,8 @@ export const job = defined(
     startedAtMs: nullable(ms),
     endedAtMs: nullable(ms),
     cancelRequestedAtMs: nullable(ms),
+    parent: nullable(text),
+    root: nullable(text),
     exitCode,
     tasks: fc.record({
       total: small,
@@ -225,6 +233,12 @@ export const event = fc.record({
   data: fc.dictionary(word, fact, { maxKeys: 5, noNullPrototype: true }),
 });
 
+export const accessRecord = fc.record({
+  how: text,
+  attempt: text,
+  details: fc.dictionary(word, fact, { maxKeys: 5, noNullPrototype: true }),
+});
+
 export const queueEntry = fc.record({
   job: text,
   name: text,
@@ -270,6 +284,7 @@ export const listJobsQuery = defined(
     state: fc.option(fc.constantFrom(...JOB_STATES), { nil: undefined }),
     name: fc.option(text, { nil: undefined }),
     owner: fc.option(text, { nil: undefined }),
+    parent: fc.option(text, { nil: undefined }),
   }),
 );
 

@@ -65,6 +65,7 @@ export const jobParts: fc.Arbitrary<JobParts> = fc.record({
         { maxLength: 2 },
       ),
       nameTaken: fc.constantFrom(...NAME_RULES),
+      maySubmit: fc.boolean(),
       outliveParent: fc.boolean(),
       outputs: fc.array(word, { maxLength: 2 }),
     }),

@@ -101,6 +101,8 @@ function endedJob({ mint, spec }: Seeding, createdAtMs: number, endedAtMs: numbe
     taskCount: 1,
     round: 0,
     createdAtMs,
+    parent: null,
+    root: null,
     cancelRequestedAtMs: null,
     cancelledBy: null,
     spentMicros: 0,

@@ -14,9 +14,11 @@ import {
   taskView,
 } from '../../protocol/jobs.ts';
 import { jobSpec, submitBatch } from '../../protocol/jobSpec.ts';
+import { quickBatch, quickSpec } from '../../protocol/quickSpecs.ts';
 import { whyView } from '../../protocol/why.ts';
 import type { App } from '../app.ts';
 import type { GatewayLimits } from '../limits.ts';
+import { bodyValidator } from '../validation.ts';
 import { found, idParams, list, one, page } from './envelope.ts';
 import { idempotencyHeader, REPLAYED } from './idempotency.ts';
 
@@ -50,6 +52,7 @@ function submitRoutes(app: App, coordinator: Coordinator, limits: GatewayLimits)
     method: 'POST',
     url: '/v1/jobs',
     config: { access: 'jobs:manage' },
+    validatorCompiler: bodyValidator(quickSpec),
     schema: {
       tags,
       summary: 'Submit a job',
@@ -74,6 +77,7 @@ function submitRoutes(app: App, coordinator: Coordinator, limits: GatewayLimits)
     url: '/v1/jobs/batch',
     bodyLimit: limits.batchBodyBytes,
     config: { access: 'jobs:manage' },
+    validatorCompiler: bodyValidator(quickBatch),
     schema: {
       tags,
       summary: 'Submit many jobs: all are accepted, or none',

@@ -3,6 +3,7 @@ import type { Principal } from '../../model/token.ts';
 import type { Coordinator, LogPage, LogQuery, Page } from '../coordinator.ts';
 import type { JobView } from '../jobs.ts';
 import * as agents from './agentMessages.ts';
+import { auditCalls } from './auditCalls.ts';
 import { METADATA } from './caller.ts';
 import { connect, type Connection, type GrpcCoordinatorOptions } from './connection.ts';
 import * as fleet from './fleetMessages.ts';
@@ -23,6 +24,7 @@ export function createGrpcCoordinator(options: GrpcCoordinatorOptions): GrpcCoor
     ...fleetCalls(connection),
     ...checkpointCalls(connection),
     ...scheduleCalls(connection),
+    ...auditCalls(connection),
     ...agentCalls(connection),
     ...gatewayCalls(connection),
     close: () => connection.close(),
@@ -64,8 +66,8 @@ function jobCalls(
         (options) => coordinator.getJob({ id }, options),
         ({ job }) => jobs.jobFromWire(job),
       ),
-    async listJobs(who, { state, name, owner, ...page }) {
-      const request = { page, state: w.jobState.toWireOrNone(state), name, owner };
+    async listJobs(who, { state, name, owner, parent, ...page }) {
+      const request = { page, state: w.jobState.toWireOrNone(state), name, owner, parent };
       return call(
         by(who),
         (options) => coordinator.listJobs(request, options),

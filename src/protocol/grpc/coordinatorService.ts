@@ -14,6 +14,7 @@ import { parse } from './check.ts';
 import * as fleet from './fleetMessages.ts';
 import * as jobs from './jobMessages.ts';
 import type { GrpcLimits } from './limits.ts';
+import { auditMethods } from './auditService.ts';
 import { heldFor, logMethods } from './logService.ts';
 import { pageFields, pageOf, taskPageOf } from './paging.ts';
 import { scheduleMethods } from './scheduleService.ts';
@@ -36,6 +37,7 @@ export function coordinatorService(
     ...jobMethods(options),
     ...historyMethods(options),
     ...logMethods(options),
+    ...auditMethods(options),
     ...fleetMethods(options),
     ...scheduleMethods(options.coordinator),
     ...gatewayMethods(options),
@@ -74,6 +76,7 @@ function jobMethods({
         ...(state && { state }),
         ...(request.name !== undefined && { name: request.name }),
         ...(request.owner !== undefined && { owner: request.owner }),
+        ...(request.parent !== undefined && { parent: request.parent }),
       });
       const page = await coordinator.listJobs(principalOf(context), query);
       return { jobs: page.items.map(jobs.jobToWire), nextCursor: page.nextCursor ?? undefined };

@@ -25,6 +25,8 @@ export function jobToWire(job: JobView): MessageInitShape<typeof wire.JobSchema>
     endedAtMs: w.toBigintOrNone(job.endedAtMs),
     cancelRequestedAtMs: w.toBigintOrNone(job.cancelRequestedAtMs),
     exitCode: job.exitCode ?? undefined,
+    parent: job.parent ?? undefined,
+    root: job.root ?? undefined,
     spec: job.spec && specToWire(job.spec),
   };
 }
@@ -48,6 +50,8 @@ export function jobFromWire(sent: wire.Job | undefined): JobView {
     startedAtMs: w.toNumberOrNull(message.startedAtMs),
     endedAtMs: w.toNumberOrNull(message.endedAtMs),
     cancelRequestedAtMs: w.toNumberOrNull(message.cancelRequestedAtMs),
+    parent: message.parent ?? null,
+    root: message.root ?? null,
     exitCode: message.exitCode ?? null,
     tasks,
     ...(message.spec && { spec: specFromWire(message.spec) }),

@@ -96,7 +96,7 @@ function checkpointFromWire(message: wire.Checkpointing): CheckpointSpec {
 }
 
 function rulesFromWire(message: wire.Rules): JobRules {
-  const { idle, notify, nameTaken, outliveParent, outputs } = message;
+  const { idle, notify, nameTaken, maySubmit, outliveParent, outputs } = message;
   return {
     keepOnFailureMs: w.toNumber(message.keepOnFailureMs),
     idle: idle
@@ -108,6 +108,7 @@ function rulesFromWire(message: wire.Rules): JobRules {
       : null,
     notify: notify.map(({ to, on }) => ({ to, on: on as JobRules['notify'][number]['on'] })),
     nameTaken: (nameTaken || 'allow') as JobRules['nameTaken'],
+    maySubmit,
     outliveParent,
     outputs,
   };
