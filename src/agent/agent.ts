@@ -50,7 +50,6 @@ export interface AgentOptions {
   random: Random;
   log: Log;
   onTunnel: (order: TunnelOrder) => void;
-  /** Of this attempt, now. */
   onCheckpoint?: (uid: string) => void;
   /** Attempts have begun, ended or changed: for the spool. */
   onChange?: () => void;

@@ -26,7 +26,8 @@ export const contextCommand = defineCommand({
     const [, name] = takePositionals(parsed, [verb, 'NAME']);
     const changed = verb === 'use' ? useContext(env, name!) : removeContext(env, name!);
     if (context.json) await context.printJson(view(changed));
-    else await context.print(verb === 'use' ? `now ${changed.name} at ${changed.url}` : 'forgotten');
+    else
+      await context.print(verb === 'use' ? `now ${changed.name} at ${changed.url}` : 'forgotten');
     if (verb === 'use' && (env['DROVER_URL'] || env['DROVER_CONTEXT'])) {
       await context.notice('DROVER_URL or DROVER_CONTEXT is set and goes before it');
     }

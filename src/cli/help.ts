@@ -13,8 +13,7 @@ export const ROLES: Described[] = [
 
 export function overview(commands: Command[], roles: Described[]): string {
   const width = Math.max(...[...commands, ...roles].map(({ name }) => name.length));
-  const line = ({ name, summary }: Described): string =>
-    `  ${name.padEnd(width)}  ${summary}`;
+  const line = ({ name, summary }: Described): string => `  ${name.padEnd(width)}  ${summary}`;
   return `${[
     'drover: one control plane for every GPU you can reach',
     '',

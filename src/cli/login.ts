@@ -22,7 +22,9 @@ export const loginCommand = defineCommand({
     const url = normalUrl(text!, 'URL');
     const { name } = parsed.options;
     if (name !== undefined && !/^[\w.:@-]+$/.test(name)) {
-      throw new UsageError(`--name ${JSON.stringify(name)} holds more than letters, digits and .:@-`);
+      throw new UsageError(
+        `--name ${JSON.stringify(name)} holds more than letters, digits and .:@-`,
+      );
     }
     const token = (await readToken(io, url)).trim();
     if (!/^[\x21-\x7e]+$/.test(token)) {

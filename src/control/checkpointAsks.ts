@@ -26,14 +26,14 @@ export class CheckpointAsks {
 interface CheckpointCallOptions {
   state: State;
   sessions: Sessions;
-  asks: CheckpointAsks;
+  checkpointAsks: CheckpointAsks;
   getJob: Coordinator['getJob'];
 }
 
 export function createCheckpointCalls(
   options: CheckpointCallOptions,
 ): Pick<Coordinator, 'requestCheckpoint'> {
-  const { state, sessions, asks, getJob } = options;
+  const { state, sessions, checkpointAsks: asks, getJob } = options;
   return {
     async requestCheckpoint(who, job, task) {
       const { spec } = await getJob(who, job);

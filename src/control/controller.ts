@@ -78,7 +78,6 @@ export function createController(options: ControllerOptions): Controller {
   const state = new State(options.snapshot, { pools: settings.pools, halfLifeMs });
   const sessions = new Sessions(clock);
   const tunnels = new Tunnels(clock, random);
-  const checkpointAsks = new CheckpointAsks();
   const reasons = new Map<string, Explanation>();
   const committer = createCommitter({
     state,
@@ -95,8 +94,9 @@ export function createController(options: ControllerOptions): Controller {
   const hintSchedule = (): void => scheduleLoop.hint();
   const mutate = createMutate(state, clock, committer, hintSchedule);
   const jobs = createJobs({ state, mutate, committer, history, clock, reasons, ...settings });
-  const core = { state, mutate, committer, sessions, clock, random };
-  const agents = createAgents({ ...core, tunnels, checkpointAsks, timers: settings.timers });
+  const checkpointAsks = new CheckpointAsks();
+  const core = { state, mutate, committer, sessions, clock, random, checkpointAsks };
+  const agents = createAgents({ ...core, tunnels, timers: settings.timers });
   const loops: Loop[] = [];
   const metrics = createMetrics({ ...core, loops: () => loops });
   const loop = (name: string, periodMs: number, step: () => Promise<void>): Loop => {
@@ -136,7 +136,7 @@ export function createController(options: ControllerOptions): Controller {
     ...createAudit({ ...core, history }),
     ...createTunnelCalls({ state, jobs, tunnels, sessions }),
     ...createAttemptFiles({ ...core, agents }),
-    ...createCheckpointCalls({ state, sessions, asks: checkpointAsks, getJob: jobs.getJob }),
+    ...createCheckpointCalls({ ...core, getJob: jobs.getJob }),
     join: (token, request) => agents.join(token, request),
     sync: (token, request) => agents.sync(token, request),
     readiness: () => readiness(loops, history),

@@ -5,11 +5,7 @@ import { expandHosts } from './hosts.ts';
 import type { Sheet } from './sheet.ts';
 import type { SiteTable } from './table.ts';
 
-export function mapWhere(
-  sheet: Sheet,
-  table: SiteTable,
-  draft: JobDraft,
-): { singleton: boolean } {
+export function mapWhere(sheet: Sheet, table: SiteTable, draft: JobDraft): { singleton: boolean } {
   mapPartition(sheet, table, draft);
   mapQos(sheet, table, draft);
   mapFeatures(sheet, table, draft);

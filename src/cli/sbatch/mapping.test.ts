@@ -205,7 +205,8 @@ describe('running', () => {
   });
 
   test('what has no equivalent is listed with where it stands and why', () => {
-    const script = '#!/bin/tcsh\n#SBATCH -A physics\n#SBATCH --mail-type=ALL -b 16:00\n#SBATCH -H\n';
+    const script =
+      '#!/bin/tcsh\n#SBATCH -A physics\n#SBATCH --mail-type=ALL -b 16:00\n#SBATCH -H\n';
     expect(map(['--mem=0', '-L', 'matlab'], { script }).unmapped).toEqual([
       { option: '--mem=0', from: 'the command line', why: expect.stringContaining('memory') },
       { option: '--account=physics', from: 'line 2', why: expect.stringContaining('usage') },

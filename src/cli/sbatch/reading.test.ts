@@ -56,7 +56,10 @@ describe('lines and words', () => {
 
 describe('options', () => {
   test('long, short, = and space, several on a line, flags together, beginnings', () => {
-    const lines = ['#SBATCH --time=5 --mem 4G -c4 -N 2', '#SBATCH -HQ --exclusive --ntasks-per-n 3'];
+    const lines = [
+      '#SBATCH --time=5 --mem 4G -c4 -N 2',
+      '#SBATCH -HQ --exclusive --ntasks-per-n 3',
+    ];
     expect(settingsOf(...lines)).toEqual({
       time: '5',
       mem: '4G',
