@@ -3,10 +3,13 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { startAgent } from '../agent/agent.ts';
+import { createAround } from '../agent/around.ts';
+import { createCheckpoints } from '../agent/checkpoints/checkpoints.ts';
 import { detectResources } from '../agent/devices/detect.ts';
 import { bootId, machineId } from '../agent/devices/machine.ts';
 import { parseResources } from '../agent/devices/parse.ts';
 import { identityFile } from '../agent/identity.ts';
+import { createResults } from '../agent/results/results.ts';
 import { createProcessRuntime } from '../agent/runtimes/process.ts';
 import { spoolSource } from '../agent/outputs.ts';
 import { createTunnelDialer } from '../agent/tunnel/dialer.ts';
@@ -41,12 +44,21 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
   const transport = httpTransport(url);
   shutdown.add(() => transport.close());
   const identity = identityFile(join(dataDir, 'worker.json'));
+  const workerToken = (): string => identity.load()?.token ?? '';
+  const blobsOf = (attempt: string) => ({ url, token: workerToken(), attempt });
+  const checkpoints = createCheckpoints({
+    blobsOf,
+    addCheckpoint: (report) => transport.addCheckpoint(workerToken(), report),
+    clock,
+    log,
+  });
   const runtime = createProcessRuntime({
     dataDir,
     clock,
     log,
     random,
     favourAgent: true,
+    around: createAround([checkpoints, createResults(blobsOf)]),
     machineHasGpus: resources.devices.some((device) => device.kind === 'gpu'),
     // Asked from within this call for attempts of an earlier agent: by then the spool exists.
     beforeForget: (uid) =>
@@ -78,6 +90,7 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
       }
     },
     onTunnel: (order) => tunnels.dial(order),
+    onCheckpoint: (uid) => checkpoints.ask(uid),
     onJoined: (worker) => {
       rememberUrl(dataDir, url);
       log.info({ worker, url }, 'this machine is a worker');

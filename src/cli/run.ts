@@ -8,6 +8,7 @@ import { labelsFromList } from './environment.ts';
 import { EXIT } from './exitCodes.ts';
 import { detach, watchInterrupts } from './interrupts.ts';
 import type { CliIo } from './io.ts';
+import { keepOptions } from './keepDraft.ts';
 import { toSpec } from './jobDraft.ts';
 import { explainEnd, judgeEnd, waitForEnd } from './jobEnd.ts';
 import { exactOutput, jsonOutput, prefixedOutput } from './logOutput.ts';
@@ -52,6 +53,7 @@ const options = {
   workdir: { kind: 'text', value: 'DIR', help: 'an existing directory on the worker' },
   retries: { kind: 'text', value: 'N', help: 'start again up to N times after a failure' },
   time: { kind: 'text', value: 'D', help: 'time limit: 90m, 2h, 1-00:00:00' },
+  ...keepOptions,
   'start-within': { kind: 'text', value: 'D', help: 'give up when it has not started by then' },
   priority: { kind: 'text', value: 'P', help: 'production, interactive or batch (default)' },
   name: { kind: 'text', value: 'NAME', help: 'a name for lists' },

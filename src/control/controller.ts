@@ -15,6 +15,7 @@ import type { History, Writer } from '../store/contract.ts';
 import { createAgents } from './agents.ts';
 import { createAttemptFiles } from './attemptFiles.ts';
 import { createAttemptSecrets } from './attemptSecrets.ts';
+import { CheckpointAsks, createCheckpointCalls } from './checkpointAsks.ts';
 import { createAudit } from './audit.ts';
 import { createChargeStep } from './charges.ts';
 import { createBudgets } from './budgets.ts';
@@ -97,7 +98,8 @@ export function createController(options: ControllerOptions): Controller {
   const hintSchedule = (): void => scheduleLoop.hint();
   const mutate = createMutate(state, clock, committer, hintSchedule);
   const jobs = createJobs({ state, mutate, committer, history, clock, reasons, ...settings });
-  const core = { state, mutate, committer, sessions, clock, random };
+  const checkpointAsks = new CheckpointAsks();
+  const core = { state, mutate, committer, sessions, clock, random, checkpointAsks };
   const agents = createAgents({ ...core, tunnels, timers: settings.timers });
   const loops: Loop[] = [];
   const metrics = createMetrics({ ...core, loops: () => loops });
@@ -139,6 +141,7 @@ export function createController(options: ControllerOptions): Controller {
     ...createTunnelCalls({ state, jobs, tunnels, sessions }),
     ...createAttemptFiles({ ...core, agents }),
     ...createAttemptSecrets({ ...core, agents, sources: options.secrets ?? [] }),
+    ...createCheckpointCalls({ ...core, getJob: jobs.getJob }),
     join: (token, request) => agents.join(token, request),
     sync: (token, request) => agents.sync(token, request),
     readiness: () => readiness(loops, history),

@@ -107,6 +107,8 @@ export const observation = z.strictObject({
   result: z.strictObject({ manifest: blobHash, bytes: count }).optional(),
   /** ENDED only: what it left could not be kept; `message` says why. */
   unstored: z.boolean().optional(),
+  /** ENDED only: it had failed before and was kept for a look; a stop only let it go. */
+  held: z.boolean().optional(),
 });
 export type Observation = z.infer<typeof observation>;
 
@@ -181,8 +183,8 @@ export interface OrderParts extends Pick<
   /** Of secrets only the names: the agent asks for their values when it needs them. */
   'code' | 'inputs' | 'environment' | 'checkpoint' | 'secrets'
 > {
-  /** The manifest to resume from; absent: none yet. */
-  restore?: string | undefined;
+  /** Manifests to resume from, newest first: the first that is whole; absent: none yet. */
+  restore?: string[] | undefined;
   /** Patterns of files that belong to the result. */
   outputs?: string[] | undefined;
   /** It gets a token of its own. */
@@ -235,6 +237,8 @@ export interface SyncReply {
   /** Ended attempts whose end is on disk: the agent may forget them (once their logs are up). */
   acknowledged: string[];
   tunnels: TunnelOrder[];
+  /** Attempts that are asked for a checkpoint now. */
+  checkpoint?: string[];
   timers: Timers;
 }
 

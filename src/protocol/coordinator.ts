@@ -25,6 +25,7 @@ import type {
   LogRecordView,
   PageQuery,
   QueueEntry,
+  TaskPageQuery,
   TaskView,
 } from './jobs.ts';
 import type { WhyView } from './why.ts';
@@ -112,10 +113,12 @@ export interface Coordinator {
   listJobs(who: Principal, query: ListJobsQuery): Promise<Page<JobView>>;
   cancelJob(who: Principal, id: string): Promise<JobView>;
   listTasks(who: Principal, job: string, page: PageQuery): Promise<Page<TaskView>>;
-  listAttempts(who: Principal, job: string, page: PageQuery): Promise<Page<AttemptView>>;
+  listAttempts(who: Principal, job: string, page: TaskPageQuery): Promise<Page<AttemptView>>;
   listEvents(who: Principal, job: string, page: PageQuery): Promise<Page<EventView>>;
   /** What its tasks can resume from, by task, oldest first. */
-  listCheckpoints(who: Principal, job: string, page: PageQuery): Promise<Page<CheckpointView>>;
+  listCheckpoints(who: Principal, job: string, page: TaskPageQuery): Promise<Page<CheckpointView>>;
+  /** Asks what runs of it, or of one task, for a checkpoint now; the ids of those tasks. */
+  requestCheckpoint(who: Principal, job: string, task?: number): Promise<string[]>;
   /** Returns when the job has ended or after `waitMs`, whichever is first. */
   waitJob(who: Principal, id: string, waitMs: number): Promise<JobView>;
   readLogs(who: Principal, job: string, query: LogQuery): Promise<LogPage>;
@@ -177,6 +180,7 @@ export const COORDINATOR_CALLS = [
   'listAttempts',
   'listEvents',
   'listCheckpoints',
+  'requestCheckpoint',
   'waitJob',
   'readLogs',
   'queue',

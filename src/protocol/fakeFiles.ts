@@ -7,11 +7,13 @@ export function fakeFiles(): Pick<
   | 'addCheckpoint'
   | 'attemptAccess'
   | 'attemptSecrets'
+  | 'requestCheckpoint'
   | 'listAudit'
   | 'recordAccess'
 > {
   return {
     listCheckpoints: async () => ({ items: [], nextCursor: null }),
+    requestCheckpoint: async () => [],
     addCheckpoint: async () => undefined,
     attemptAccess: async () => undefined,
     attemptSecrets: async () => ({ values: {}, token: null }),

@@ -11,6 +11,7 @@ export class FakeRest {
   readonly usage = this.accounts.usage;
   readonly #files = fakeFiles();
   readonly listCheckpoints = this.#files.listCheckpoints;
+  readonly requestCheckpoint = this.#files.requestCheckpoint;
   readonly addCheckpoint = this.#files.addCheckpoint;
   readonly attemptAccess = this.#files.attemptAccess;
   readonly attemptSecrets = this.#files.attemptSecrets;

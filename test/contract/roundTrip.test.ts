@@ -20,6 +20,14 @@ const { principal, text, page } = any;
 const who = principal;
 const agentToken = fc.base64String({ minLength: 1 }).map((token) => `t${token}`);
 const listOf = fc.tuple(who, text, page);
+const listOfTask = fc.oneof(
+  listOf,
+  fc.tuple(
+    who,
+    text,
+    fc.tuple(page, fc.nat(9)).map(([one, task]) => ({ ...one, task })),
+  ),
+);
 
 const ARGUMENTS: Arguments = {
   authenticate: fc.tuple(text),
@@ -38,9 +46,10 @@ const ARGUMENTS: Arguments = {
   listJobs: fc.tuple(who, any.listJobsQuery),
   cancelJob: fc.tuple(who, text),
   listTasks: listOf,
-  listAttempts: listOf,
+  listAttempts: listOfTask,
   listEvents: listOf,
-  listCheckpoints: listOf,
+  listCheckpoints: listOfTask,
+  requestCheckpoint: fc.oneof(fc.tuple(who, text), fc.tuple(who, text, fc.nat(9))),
   // Of longer waits the client makes several calls.
   waitJob: fc.tuple(who, text, fc.constant(0)),
   readLogs: fc.tuple(who, text, any.logQuery),
@@ -81,6 +90,7 @@ const RESULTS: Results = {
   listAttempts: any.pageOf(any.attempt),
   listEvents: any.pageOf(any.event),
   listCheckpoints: any.pageOf(any.checkpoint),
+  requestCheckpoint: fc.array(text, { maxLength: 3 }),
   waitJob: any.job,
   readLogs: any.logPage,
   queue: any.pageOf(any.queueEntry),

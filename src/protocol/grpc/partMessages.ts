@@ -31,7 +31,7 @@ export function orderPartsToWire(parts: OrderParts) {
   const { code, inputs, environment, checkpoint } = partsToWire(parts);
   return {
     ...{ code, inputs, environment, checkpoint },
-    restore: parts.restore,
+    restore: parts.restore ?? [],
     secrets: parts.secrets ?? [],
     outputs: parts.outputs ?? [],
     maySubmit: parts.maySubmit ?? false,
@@ -46,7 +46,7 @@ export function orderPartsFromWire(message: agentWire.AttemptOrder): OrderParts 
   const timeLimitMs = w.toNumber(message.timeLimitMs);
   return {
     ...filesFromWire(message),
-    ...(restore !== undefined && { restore }),
+    ...(restore.length > 0 && { restore }),
     ...(secrets.length > 0 && { secrets: secrets.map(secretFromWire) }),
     ...(outputs.length > 0 && { outputs }),
     ...(message.maySubmit && { maySubmit: true }),
