@@ -107,6 +107,11 @@ const agent = section({
   network: z.string().max(255).default(''),
   dataDir: text.default(''),
   attributes: z.record(z.string().min(1).max(63), z.string().max(256)).default({}),
+  /** Code and inputs, kept by their hash for the next attempt. */
+  cache: section({
+    folder: text.default(''),
+    maxBytes: bytes.default(100 * GIB),
+  }),
   accepts: section({
     tenants: z.array(z.string().min(1).max(100)).max(1000).default([]),
     interruptibleOnly: z.boolean().default(false),
@@ -255,7 +260,12 @@ function resolvePaths(settings: Settings, home: string | undefined): Settings {
     : `${dir}/agent`;
   const folder = settings.blobs.folder ? expandHome(settings.blobs.folder, home) : `${dir}/blobs`;
   const blobs = { ...settings.blobs, folder };
-  return { ...settings, data: { dir }, blobs, agent: { ...settings.agent, dataDir } };
+  const named = settings.agent.cache.folder;
+  const cache = {
+    ...settings.agent.cache,
+    folder: named ? expandHome(named, home) : `${dataDir}/cache`,
+  };
+  return { ...settings, data: { dir }, blobs, agent: { ...settings.agent, dataDir, cache } };
 }
 
 function expandHome(path: string, home: string | undefined): string {
