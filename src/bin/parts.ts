@@ -3,6 +3,8 @@
  * gateway.
  */
 import { join } from 'node:path';
+import type { BlobStore } from '../blobs/contract.ts';
+import { createBlobQuota } from '../blobs/quota.ts';
 import { freePool, type PoolPolicy } from '../core/placement/admission.ts';
 import { DEFAULT_POLICY } from '../core/schedule/plan.ts';
 import { createGateway } from '../gateway/gateway.ts';
@@ -10,9 +12,12 @@ import type { ProxyOptions } from '../gateway/proxy/access.ts';
 import { proxyRoutes } from '../gateway/proxy/routes.ts';
 import { ProxySessions } from '../gateway/proxy/sessions.ts';
 import { createProxyUpgrade } from '../gateway/proxy/upgrade.ts';
+import { GATEWAY_LIMITS } from '../gateway/limits.ts';
+import { blobRoutes } from '../gateway/rest/blobs.ts';
+import { resultRoutes } from '../gateway/rest/results.ts';
 import { registerLogRoutes } from '../gateway/rest/logs.ts';
 import { bearerOf, checkScope, type Authorize } from '../gateway/auth/authorize.ts';
-import { logAccesses } from '../gateway/tunnel/accesses.ts';
+import { recordAccesses } from '../gateway/tunnel/accesses.ts';
 import { createExecRoute } from '../gateway/tunnel/exec.ts';
 import { createTunnelHub } from '../gateway/tunnel/hub.ts';
 import { createInsideRoute } from '../gateway/tunnel/inside.ts';
@@ -63,6 +68,7 @@ export async function startController(
       pools: poolPolicies(settings),
       schedule: { ...DEFAULT_POLICY, ...settings.schedule },
     },
+    secrets: settings.secrets,
     tokens,
     level: settings.logs.level,
   };
@@ -135,10 +141,11 @@ export interface RunningGateway {
 
 export async function startGateway(
   settings: Settings,
-  coordinator: Coordinator,
+  { coordinator, blobs }: { coordinator: Coordinator; blobs: BlobStore },
   log: Log,
 ): Promise<RunningGateway> {
   const { server, limits } = settings;
+  const { maxBlobBytes, tenantQuotaBytes } = settings.blobs;
   const common = { coordinator, clock: systemClock, random: systemRandom, log };
   // The hub must know the gateway's URL, which is known once it listens.
   const upgrades: UpgradeRoute[] = [];
@@ -156,17 +163,20 @@ export async function startGateway(
     insecure: server.insecure,
     decodeLogFrames,
     limits: { bodyBytes: server.bodyLimitBytes, unaryTimeoutMs: server.unaryTimeoutMs },
-    extraRoutes: (app) => {
+    extraRoutes(app) {
       registerLogRoutes(app, {
         ...common,
         limits: { streamsPerTenant: limits.streamsPerTenant },
       });
       proxyRoutes(app, proxy);
+      const quota = createBlobQuota(blobs, { tenantQuotaBytes, clock: systemClock });
+      resultRoutes(app, { coordinator, store: blobs });
+      blobRoutes(app, { store: blobs, quota, maxBlobBytes, limits: GATEWAY_LIMITS });
     },
     upgrade: upgradeHandler(upgrades, common),
   });
   const publicUrl = server.publicUrl || gateway.url;
-  const hub = createTunnelHub({ ...common, publicUrl, audited: logAccesses(log) });
+  const hub = createTunnelHub({ ...common, publicUrl, audited: recordAccesses(coordinator) });
   const authorize: Authorize = async (request, scope) =>
     checkScope(await authenticate(bearerOf(request)), scope);
   const routes = { hub, authenticate, authorize, ...common };

@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { DroverError } from '../lib/errors.ts';
 import type { DroverClient } from '../protocol/client.ts';
 import { UsageError } from './args.ts';
+import { bringParts } from './bundle/bringParts.ts';
 import { defineCommand, type CommandContext } from './command.ts';
 import { parseDuration } from './durations.ts';
 import { EXIT } from './exitCodes.ts';
@@ -72,7 +73,8 @@ async function submit(
   const spec = specFromFlags(options, jupyterCommand(idleMs, jupyterOptions), context.io);
   spec.name ??= 'notebook';
   spec.priority ??= 'interactive';
-  const { id } = await client.submitJob(spec, randomUUID());
+  const [brought] = await bringParts(context, [spec], options['bundle-limit']);
+  const { id } = await client.submitJob(brought!, randomUUID());
   if (!context.json) await context.notice(`job ${id}`);
   return id;
 }

@@ -4,9 +4,10 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startJourney, until, type Journey } from '../support/journey.ts';
 import { programsAreHere } from '../support/programs.ts';
-import { PYTHON_HOOK_MS, PYTHON_PACKAGES, pythonWith } from '../support/python.ts';
+import { insidePython } from '../support/python.ts';
 
 const perfIsHere = programsAreHere({ perf: 'linux-perf' });
+const bin = insidePython();
 const NODE = process.execPath;
 
 const PYTHON = `
@@ -24,11 +25,9 @@ busyOutside();
 `;
 
 let journey: Journey;
-let bin: string;
 beforeAll(async () => {
-  bin = await pythonWith(PYTHON_PACKAGES);
   journey = await startJourney({ args: ['--resources', 'cpus=8,mem=8Gi'] });
-}, PYTHON_HOOK_MS);
+});
 afterAll(() => journey.close());
 
 async function running(command: string[]): Promise<string> {
@@ -109,8 +108,8 @@ test('ps: what runs in the task, the busiest first, and nothing of others', asyn
 });
 
 describe('profile', () => {
-  test('Python by py-spy of its own environment', async () => {
-    const id = await running([path.join(bin, 'python'), file('busy.py', PYTHON)]);
+  test.runIf(bin)('Python by py-spy of its own environment', async () => {
+    const id = await running([path.join(bin ?? '', 'python'), file('busy.py', PYTHON)]);
     const svg = await profile(id);
     expect(svg).toMatch(/^<svg .*/);
     expect(svg).toContain('busy_outside');

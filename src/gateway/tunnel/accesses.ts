@@ -1,7 +1,7 @@
 /** Who looks into a job is recorded before a byte passes: what cannot be recorded is refused. */
 import type { Clock } from '../../lib/clock.ts';
-import type { Log } from '../../lib/log.ts';
 import type { Principal } from '../../model/token.ts';
+import type { AccessRecord, Coordinator } from '../../protocol/coordinator.ts';
 
 export interface Access {
   /** exec, tcp, unix, ssh, ps or profile. */
@@ -42,11 +42,19 @@ export class Accesses {
   }
 }
 
-/** As a line of the log. */
-export function logAccesses(log: Log): Audited {
-  return async ({ kind, task, attempt, principal: { token, tenant, user }, details }) => {
+/** At the controller, for those who ask who did. */
+export function recordAccesses(coordinator: Pick<Coordinator, 'recordAccess'>): Audited {
+  return async ({ kind, attempt, principal, details }) => {
     // Not a secret, but of no use to a reader.
-    const { publicKey: _, ...plain } = details;
-    log.info({ audit: true, kind, task, attempt, token, tenant, user, ...plain }, 'looked inside');
+    const { publicKey: _, ...told } = details;
+    const plain: AccessRecord['details'] = {};
+    for (const [name, value] of Object.entries(told)) plain[name] = plainOf(value);
+    await coordinator.recordAccess(principal, { how: kind, attempt, details: plain });
   };
+}
+
+function plainOf(value: unknown): string | number | boolean | null {
+  const plain =
+    typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+  return plain ? value : (JSON.stringify(value) ?? null);
 }
