@@ -1,6 +1,8 @@
 /**
  * drover controller: state, store and loops, with a gRPC listener; with a gateway too when asked.
  */
+import { openBlobStore } from '../blobs/open.ts';
+import { systemClock } from '../lib/clock.ts';
 import { createLog } from '../lib/log.ts';
 import type { Settings } from '../model/settings.ts';
 import { createGrpcServer } from '../protocol/grpc/server.ts';
@@ -16,6 +18,8 @@ export async function runController({ settings, flags }: RoleArguments): Promise
   const { dir } = settings.data;
   prepareDataFolder(dir);
   const tokens = loadTokens(dir);
+  const blobs = await openBlobStore(settings.blobs, { clock: systemClock, log });
+  shutdown.add(() => blobs.close());
   const controller = await startController(
     settings,
     { admin: tokens.token, join: tokens.joinToken },
@@ -34,7 +38,7 @@ export async function runController({ settings, flags }: RoleArguments): Promise
   }
   let url = expectedUrl(settings);
   if (flags['with-gateway']) {
-    const gateway = await startGateway(settings, controller.coordinator, log);
+    const gateway = await startGateway(settings, { ...controller, blobs }, log);
     shutdown.add(() => gateway.close());
     url = gateway.url;
   }

@@ -1,4 +1,6 @@
 /** drover gateway: the REST edge in front of a controller elsewhere, reached by gRPC. */
+import { openBlobStore } from '../blobs/open.ts';
+import { systemClock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import { createLog } from '../lib/log.ts';
 import { createGrpcCoordinator } from '../protocol/grpc/client.ts';
@@ -18,7 +20,9 @@ export async function runGateway({ settings, flags }: RoleArguments): Promise<nu
   const log = createLog('gateway', settings.logs.level);
   const remote = createGrpcCoordinator({ url, ...callerOptions(settings) });
   shutdown.add(async () => remote.close());
-  const gateway = await startGateway(settings, remote, log);
+  const blobs = await openBlobStore(settings.blobs, { clock: systemClock, log });
+  shutdown.add(() => blobs.close());
+  const gateway = await startGateway(settings, { coordinator: remote, blobs }, log);
   shutdown.add(() => gateway.close());
   tellReady({ url: gateway.url });
   return shutdown.ended;

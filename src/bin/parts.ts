@@ -3,12 +3,20 @@
  * gateway.
  */
 import { join } from 'node:path';
+import type { BlobStore } from '../blobs/contract.ts';
+import { createBlobQuota } from '../blobs/quota.ts';
 import { freePool, type PoolPolicy } from '../core/placement/admission.ts';
 import { DEFAULT_POLICY } from '../core/schedule/plan.ts';
 import { createGateway } from '../gateway/gateway.ts';
+import { GATEWAY_LIMITS } from '../gateway/limits.ts';
+import { blobRoutes } from '../gateway/rest/blobs.ts';
+import { resultRoutes } from '../gateway/rest/results.ts';
 import { registerLogRoutes } from '../gateway/rest/logs.ts';
+import { bearerOf, checkScope, type Authorize } from '../gateway/auth/authorize.ts';
+import { recordAccesses } from '../gateway/tunnel/accesses.ts';
 import { createExecRoute } from '../gateway/tunnel/exec.ts';
 import { createTunnelHub } from '../gateway/tunnel/hub.ts';
+import { createInsideRoute } from '../gateway/tunnel/inside.ts';
 import { upgradeHandler, type UpgradeRoute } from '../gateway/tunnel/upgrades.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -56,6 +64,7 @@ export async function startController(
       pools: poolPolicies(settings),
       schedule: { ...DEFAULT_POLICY, ...settings.schedule },
     },
+    secrets: settings.secrets,
     tokens,
     level: settings.logs.level,
   };
@@ -128,10 +137,11 @@ export interface RunningGateway {
 
 export async function startGateway(
   settings: Settings,
-  coordinator: Coordinator,
+  { coordinator, blobs }: { coordinator: Coordinator; blobs: BlobStore },
   log: Log,
 ): Promise<RunningGateway> {
   const { server, limits } = settings;
+  const { maxBlobBytes, tenantQuotaBytes } = settings.blobs;
   const common = { coordinator, clock: systemClock, random: systemRandom, log };
   // The hub must know the gateway's URL, which is known once it listens.
   const upgrades: UpgradeRoute[] = [];
@@ -142,16 +152,24 @@ export async function startGateway(
     insecure: server.insecure,
     decodeLogFrames,
     limits: { bodyBytes: server.bodyLimitBytes, unaryTimeoutMs: server.unaryTimeoutMs },
-    extraRoutes: (app) =>
+    extraRoutes(app) {
       registerLogRoutes(app, {
         ...common,
         limits: { streamsPerTenant: limits.streamsPerTenant },
-      }),
+      });
+      const quota = createBlobQuota(blobs, { tenantQuotaBytes, clock: systemClock });
+      resultRoutes(app, { coordinator, store: blobs });
+      blobRoutes(app, { store: blobs, quota, maxBlobBytes, limits: GATEWAY_LIMITS });
+    },
     upgrade: upgradeHandler(upgrades, common),
   });
-  const hub = createTunnelHub({ ...common, publicUrl: server.publicUrl || gateway.url });
+  const publicUrl = server.publicUrl || gateway.url;
+  const hub = createTunnelHub({ ...common, publicUrl, audited: recordAccesses(coordinator) });
   const authenticate = (token: string) => coordinator.authenticate(token);
-  upgrades.push(hub.route, createExecRoute({ hub, authenticate, ...common }));
+  const authorize: Authorize = async (request, scope) =>
+    checkScope(await authenticate(bearerOf(request)), scope);
+  const routes = { hub, authenticate, authorize, ...common };
+  upgrades.push(hub.route, createExecRoute(routes), createInsideRoute(routes));
   return {
     url: gateway.url,
     async close() {

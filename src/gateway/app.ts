@@ -33,6 +33,8 @@ declare module 'fastify' {
     access?: Access;
     /** `unary` unless stated. */
     pace?: Pace;
+    /** An agent may call it too, for the tenant of an attempt it holds (see ATTEMPT_HEADER). */
+    orAttempt?: boolean;
     /** The content type of its body; JSON unless stated. */
     reads?: string;
   }

@@ -29,11 +29,20 @@ const MALFORMED: Answer = {
   detail: 'This is not a valid HTTP request',
 };
 
+const SENDING = Symbol('sending');
+type SendingSocket = Socket & { [SENDING]?: boolean };
+
+/** Node allows one time for every request; a blob of many gigabytes takes what it takes. */
+export function setSending(socket: Socket, sending: boolean): void {
+  (socket as SendingSocket)[SENDING] = sending;
+}
+
 export function answerClientError(
   this: FastifyInstance,
   error: ConnectionError,
   socket: Socket,
 ): void {
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && (socket as SendingSocket)[SENDING]) return;
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;

@@ -13,8 +13,15 @@ export const GATEWAY_LIMITS = {
   logBodyBytes: 16 * MIB,
   /** Request line and headers together; Node answers 431 beyond. */
   headerBytes: 16 * 1024,
-  /** A client must have sent its whole request by then (slow or stuck senders hold a socket). */
+  /**
+   * A client must have sent its whole request by then (slow or stuck senders hold a socket); blobs
+   * may take longer, see transferSilenceMs.
+   */
   requestReceiveMs: 60_000,
+  /** A blob that comes or goes may stand still for this long: the other side may be slow. */
+  transferSilenceMs: 300_000,
+  /** How long a signed URL of a blob is good for: to begin a download, not to finish it. */
+  signedUrlMs: 15 * 60_000,
   /** A unary call that takes longer is answered 504. Streams have no such end. */
   unaryTimeoutMs: 30_000,
   /** The same for calls that are meant to wait: longer than any wait they may ask for. */

@@ -20,11 +20,13 @@ export const ERRORS = {
   STALE: { status: 409, grpc: 9, title: 'Something newer has replaced this' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, grpc: 3, title: 'Unsupported content type' },
   BODY_TOO_LARGE: { status: 413, grpc: 8, title: 'The body is too large' },
+  RANGE_NOT_SATISFIABLE: { status: 416, grpc: 11, title: 'No such bytes' },
   NEVER_FITS: { status: 422, grpc: 3, title: 'No pool could ever run this' },
   OVER_QUOTA: { status: 422, grpc: 8, title: 'More than the quota allows' },
   TOO_MANY: { status: 429, grpc: 8, title: 'A limit was reached' },
   INTERNAL: { status: 500, grpc: 13, title: 'Something went wrong inside Drover' },
   UNAVAILABLE: { status: 503, grpc: 14, title: 'Not ready' },
+  NO_SPACE: { status: 507, grpc: 8, title: 'No space is left' },
   TIMEOUT: { status: 504, grpc: 4, title: 'It took too long' },
 } as const satisfies Record<string, ErrorKind>;
 

@@ -3,8 +3,10 @@
  * that may know domain words: every part may name its section's type, and none may import bin/.
  */
 import { z } from 'zod';
+import { blobSettings, checkBlobs } from './blobSettings.ts';
+import { checkSecrets, secretSettings } from './secretSettings.ts';
 import { poolSettings } from './poolSettings.ts';
-import { secretFrom } from './secretFiles.ts';
+import { readSecrets, refuseSecret, SHORTEST_SECRET } from './secretFiles.ts';
 import { loadConfig } from '../lib/config.ts';
 import { DroverError } from '../lib/errors.ts';
 
@@ -105,6 +107,11 @@ const agent = section({
   network: z.string().max(255).default(''),
   dataDir: text.default(''),
   attributes: z.record(z.string().min(1).max(63), z.string().max(256)).default({}),
+  /** Code and inputs, kept by their hash for the next attempt. */
+  cache: section({
+    folder: text.default(''),
+    maxBytes: bytes.default(100 * GIB),
+  }),
   accepts: section({
     tenants: z.array(z.string().min(1).max(100)).max(1000).default([]),
     interruptibleOnly: z.boolean().default(false),
@@ -127,6 +134,8 @@ const sections = z.strictObject({
   server,
   grpc,
   store,
+  blobs: blobSettings,
+  secrets: secretSettings,
   cluster,
   leases,
   loops,
@@ -145,7 +154,8 @@ const ALIASES = { DROVER_DATA: 'data.dir', DROVER_LOG_LEVEL: 'logs.level' };
 /** Drover's variables that are no settings: where the file and the server are, and a task's own. */
 const OTHER_VARIABLES = [
   /^DROVER_(CONFIG|URL|TOKEN|JOIN_TOKEN)$/,
-  /^DROVER_(JOB|TASK|ATTEMPT|ARRAY|GANG|PORT|PORTS|WORKER|CHECKPOINT)(_|$)/,
+  /^DROVER_(JOB|TASK|ATTEMPT|ARRAY|GANG|PORT|PORTS|WORKER|CHECKPOINT|RESULT|METRICS)(_|$)/,
+  /^DROVER_(INPUTS|SECRETS|RESUME)$/,
 ];
 
 export interface SettingsSources {
@@ -178,11 +188,7 @@ export function loadSettings(sources: SettingsSources): LoadedSettings {
   });
   const settings = resolvePaths(loaded.config, env['HOME']);
   return {
-    settings: {
-      ...settings,
-      store: { ...settings.store, url: storeUrl(settings, readFile) },
-      grpc: { ...settings.grpc, apiSecret: apiSecret(settings, readFile) },
-    },
+    settings: readSecrets(settings, readFile),
     warnings: [...warnings, ...loaded.warnings],
   };
 }
@@ -208,10 +214,9 @@ function checkTogether(settings: Settings, context: z.RefinementCtx): void {
     fail('store.kind', 'store.url and store.urlFile are for postgres; SQLite lies in data.dir');
   }
   checkGrpc(settings.grpc, fail);
+  checkBlobs(settings.blobs, fail);
+  checkSecrets(settings.secrets, fail);
 }
-
-/** Whoever guesses the secret may call as anybody. */
-const SHORTEST_SECRET = 16;
 
 function checkGrpc(
   { apiSecret: secret, apiSecretFile, certFile, keyFile }: Settings['grpc'],
@@ -248,22 +253,19 @@ function findFile(
   }
 }
 
-/** A password in a config file ends up in a repository. */
-function refuseSecret(setting: string, value: unknown): string | undefined {
-  if (setting === 'grpc.apiSecret' && value !== '') {
-    return 'is a secret; give it as DROVER_GRPC_API_SECRET or name a file by grpc.apiSecretFile';
-  }
-  if (setting !== 'store.url' || typeof value !== 'string') return undefined;
-  if (!/^[a-z]+:\/\/[^/@]*:[^/@]+@/.test(value) && !/[?&]password=/.test(value)) return undefined;
-  return 'holds a password; give it as DROVER_STORE_URL or in a file named by store.urlFile';
-}
-
 function resolvePaths(settings: Settings, home: string | undefined): Settings {
   const dir = expandHome(settings.data.dir, home);
   const dataDir = settings.agent.dataDir
     ? expandHome(settings.agent.dataDir, home)
     : `${dir}/agent`;
-  return { ...settings, data: { dir }, agent: { ...settings.agent, dataDir } };
+  const folder = settings.blobs.folder ? expandHome(settings.blobs.folder, home) : `${dir}/blobs`;
+  const blobs = { ...settings.blobs, folder };
+  const named = settings.agent.cache.folder;
+  const cache = {
+    ...settings.agent.cache,
+    folder: named ? expandHome(named, home) : `${dataDir}/cache`,
+  };
+  return { ...settings, data: { dir }, blobs, agent: { ...settings.agent, dataDir, cache } };
 }
 
 function expandHome(path: string, home: string | undefined): string {
@@ -276,18 +278,4 @@ function expandHome(path: string, home: string | undefined): string {
       hint: 'Set HOME, or give the path in full (DROVER_DATA=/var/lib/drover).',
     },
   );
-}
-
-function storeUrl({ store: database }: Settings, readFile: SettingsSources['readFile']): string {
-  if (!database.urlFile) return database.url;
-  return secretFrom('store.urlFile', database.urlFile, readFile);
-}
-
-function apiSecret({ grpc: listener }: Settings, readFile: SettingsSources['readFile']): string {
-  if (!listener.apiSecretFile) return listener.apiSecret;
-  const secret = secretFrom('grpc.apiSecretFile', listener.apiSecretFile, readFile);
-  if (secret.length >= SHORTEST_SECRET) return secret;
-  const detail = `grpc.apiSecretFile (${listener.apiSecretFile}) holds too short a secret`;
-  const hint = `Write one of at least ${SHORTEST_SECRET} characters: openssl rand -hex 32`;
-  throw new DroverError('INVALID_ARGUMENT', detail, { hint });
 }

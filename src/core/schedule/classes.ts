@@ -82,6 +82,8 @@ export class Classes {
 
   addTask(task: PendingTask): void {
     const pending = this.get(task.classKey);
+    // Each came with a copy of its own; a hundred thousand of them are a burden.
+    task.classKey = pending.request.key;
     const old = this.#tasks.get(task.task);
     if (old) this.#unlist(old);
     this.#tasks.set(task.task, task);

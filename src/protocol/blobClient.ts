@@ -1,0 +1,300 @@
+/** Blobs from and to files: sent once, fetched with resume, checked by their hash on both ends. */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { open, rename, rm, stat } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Dispatcher, request } from 'undici';
+import { blobHashOf, type BlobHash } from '../model/blob.ts';
+import { ATTEMPT_HEADER, MISSING_HASHES, type BlobView } from './blobs.ts';
+import {
+  ApiError,
+  asConnectionError,
+  call,
+  ConnectionError,
+  mayPass,
+  type HttpOptions,
+  retryPauseMs,
+} from './http.ts';
+
+export interface BlobClientOptions extends HttpOptions {
+  /** An agent's attempt, for whose tenant it calls with its worker token. */
+  attempt?: string | undefined;
+}
+
+export interface TransferOptions {
+  /** Bytes done so far, of how many. */
+  onProgress?: (doneBytes: number, totalBytes: number) => void;
+  signal?: AbortSignal | undefined;
+}
+
+/** Tries of one transfer in a row that moved nothing. */
+const TRIES = 6;
+const BUFFER_BYTES = 1024 * 1024;
+/** The longest silence of a transfer; the server has the same. */
+const SILENCE_MS = 300_000;
+
+/** Those of `hashes` that have to be sent, in their order. */
+export async function missingBlobs(
+  options: BlobClientOptions,
+  hashes: readonly BlobHash[],
+): Promise<BlobHash[]> {
+  const missing: BlobHash[] = [];
+  for (let at = 0; at < hashes.length; at += MISSING_HASHES) {
+    const body = { hashes: hashes.slice(at, at + MISSING_HASHES) };
+    const headers = attemptHeader(options);
+    const asked = { method: 'POST', body, headers, repeatable: true } as const;
+    const { data } = await call<{ missing: BlobHash[] }>(options, '/v1/blobs/missing', asked);
+    missing.push(...data.missing);
+  }
+  return missing;
+}
+
+/** The name a file's content would have as a blob. */
+export async function hashFile(
+  path: string,
+  options: TransferOptions = {},
+): Promise<{ hash: BlobHash; size: number }> {
+  const digest = createHash('sha256');
+  const { size: total } = await stat(path);
+  let size = 0;
+  for await (const chunk of fileChunks(path)) {
+    options.signal?.throwIfAborted();
+    digest.update(chunk);
+    size += chunk.length;
+    options.onProgress?.(size, total);
+  }
+  return { hash: `sha256:${digest.digest('hex')}`, size };
+}
+
+/** Sends a file. It is read twice where its hash is not given. */
+export async function putBlob(
+  options: BlobClientOptions,
+  path: string,
+  transfer: TransferOptions & { hash?: BlobHash; size?: number } = {},
+): Promise<BlobView> {
+  const { hash, size } =
+    transfer.hash !== undefined && transfer.size !== undefined
+      ? { hash: transfer.hash, size: transfer.size }
+      : await hashFile(path, { signal: transfer.signal });
+  const chunks = (): AsyncIterable<Uint8Array> => fileChunks(path);
+  return sendBlob(options, { hash, size, chunks }, transfer);
+}
+
+/** Sends what is in memory: a manifest, a text. */
+export function putBytes(
+  options: BlobClientOptions,
+  bytes: Uint8Array,
+  transfer: TransferOptions = {},
+): Promise<BlobView> {
+  const chunks = (): AsyncIterable<Uint8Array> => Readable.from(bytes.length > 0 ? [bytes] : []);
+  return sendBlob(options, { hash: blobHashOf(bytes), size: bytes.length, chunks }, transfer);
+}
+
+function sendBlob(
+  options: BlobClientOptions,
+  { hash, size, chunks }: { hash: BlobHash; size: number; chunks: () => AsyncIterable<Uint8Array> },
+  transfer: TransferOptions,
+): Promise<BlobView> {
+  return repeated(transfer, async () => {
+    const content = Readable.from(told(chunks(), 0, size, transfer), { objectMode: false });
+    const response = await send(options, {
+      method: 'PUT',
+      path: `/v1/blobs/${hash}`,
+      headers: { 'content-type': 'application/octet-stream', 'content-length': String(size) },
+      body: content,
+      signal: transfer.signal,
+    });
+    const { data } = (await response.body.json()) as { data: BlobView };
+    return data;
+  });
+}
+
+/**
+ * Fetches a blob into a file. What is there under `PATH.part` from an earlier try is used; `path`
+ * itself appears whole and checked, or not at all.
+ */
+export async function getBlob(
+  options: BlobClientOptions,
+  hash: BlobHash,
+  path: string,
+  transfer: TransferOptions & { redirect?: boolean } = {},
+): Promise<{ size: number }> {
+  const part = `${path}.part`;
+  const kept = await resumable(part);
+  let { size } = kept;
+  const file = await open(part, 'a', 0o600);
+  try {
+    await repeated(transfer, async (progress) => {
+      for await (const chunk of rest(options, hash, size, transfer)) {
+        await file.appendFile(chunk);
+        kept.digest.update(chunk);
+        size += chunk.length;
+        progress();
+      }
+    });
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  const found = `sha256:${kept.digest.digest('hex')}`;
+  if (found !== hash) {
+    await rm(part, { force: true });
+    throw wrongBytes(`What came for ${hash} has the hash ${found}`);
+  }
+  await rename(part, path);
+  return { size };
+}
+
+/** A small blob in memory: a manifest, a text. One larger than `mostBytes` is refused. */
+export async function readBlob(
+  options: BlobClientOptions,
+  hash: BlobHash,
+  { mostBytes, ...transfer }: TransferOptions & { mostBytes: number },
+): Promise<Buffer> {
+  return repeated(transfer, async () => {
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    for await (const chunk of rest(options, hash, 0, transfer)) {
+      size += chunk.length;
+      if (size > mostBytes) throw wrongBytes(`${hash} is larger than ${mostBytes} bytes`);
+      chunks.push(chunk);
+    }
+    const bytes = Buffer.concat(chunks);
+    const found = blobHashOf(bytes);
+    if (found !== hash) throw wrongBytes(`What came for ${hash} has the hash ${found}`);
+    return bytes;
+  });
+}
+
+function wrongBytes(detail: string): ApiError {
+  const hint = 'It was discarded; fetch it again.';
+  return new ApiError(422, { code: 'INVALID_ARGUMENT', detail, hint });
+}
+
+/** The hash of what is there, to go on from. */
+async function resumable(part: string) {
+  const digest = createHash('sha256');
+  let size = 0;
+  try {
+    for await (const chunk of fileChunks(part)) {
+      digest.update(chunk);
+      size += chunk.length;
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  return { digest, size };
+}
+
+/** The bytes from `start` on; none where the file was complete already. */
+async function* rest(
+  options: BlobClientOptions,
+  hash: BlobHash,
+  start: number,
+  transfer: TransferOptions & { redirect?: boolean },
+): AsyncGenerator<Uint8Array> {
+  const { signal } = transfer;
+  const headers: Record<string, string> = start > 0 ? { range: `bytes=${start}-` } : {};
+  const path = `/v1/blobs/${hash}${transfer.redirect ? '?redirect=1' : ''}`;
+  let response: Dispatcher.ResponseData;
+  try {
+    response = await send(options, { method: 'GET', path, headers, signal });
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 416) return;
+    throw error;
+  }
+  const total = start + Number(response.headers['content-length']);
+  try {
+    yield* told(response.body as AsyncIterable<Uint8Array>, start, total, transfer);
+  } catch (error) {
+    throw asConnectionError(options, error, signal);
+  }
+}
+
+async function* told(
+  chunks: AsyncIterable<Uint8Array>,
+  start: number,
+  total: number,
+  { onProgress, signal }: TransferOptions,
+): AsyncGenerator<Uint8Array> {
+  let done = start;
+  for await (const chunk of chunks) {
+    signal?.throwIfAborted();
+    done += chunk.length;
+    yield chunk;
+    onProgress?.(done, total);
+  }
+}
+
+/** Again after a broken connection, as long as tries move something. */
+async function repeated<Result>(
+  { signal }: TransferOptions,
+  run: (progress: () => void) => Promise<Result>,
+): Promise<Result> {
+  for (let failures = 0; ; failures++) {
+    try {
+      return await run(() => (failures = 0));
+    } catch (error) {
+      const refusedAtOnce = failures === 0 && error instanceof ConnectionError && error.refused;
+      if (refusedAtOnce || failures + 1 >= TRIES || !mayPass(error)) throw error;
+      await delay(retryPauseMs(failures), undefined, { signal });
+    }
+  }
+}
+
+interface Sent {
+  method: 'GET' | 'PUT';
+  path: string;
+  headers: Record<string, string>;
+  body?: Readable;
+  signal?: AbortSignal | undefined;
+}
+
+/** A success, or a signed URL followed to one: without our token, which is not for others. */
+async function send(options: BlobClientOptions, sent: Sent): Promise<Dispatcher.ResponseData> {
+  const { method, path, body, signal } = sent;
+  const headers: Record<string, string> = { ...sent.headers, ...attemptHeader(options) };
+  if (options.token) headers['authorization'] = `Bearer ${options.token}`;
+  if (options.userAgent) headers['user-agent'] = options.userAgent;
+  const common = {
+    signal: signal ?? null,
+    headersTimeout: SILENCE_MS,
+    bodyTimeout: SILENCE_MS,
+  };
+  try {
+    const url = options.url.replace(/\/+$/, '') + path;
+    const response = await request(url, { ...common, method, headers, body: body ?? null });
+    const { location } = response.headers;
+    if (response.statusCode !== 307 || typeof location !== 'string') return await good(response);
+    await response.body.dump();
+    return await good(await request(location, { ...common, method, headers: sent.headers }));
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    throw asConnectionError(options, error, signal);
+  }
+}
+
+async function good(response: Dispatcher.ResponseData): Promise<Dispatcher.ResponseData> {
+  const { statusCode } = response;
+  if (statusCode < 300) return response;
+  const text = await response.body.text();
+  throw new ApiError(statusCode, problemIn(text, statusCode));
+}
+
+function problemIn(text: string, status: number): { code?: string; detail?: string } {
+  try {
+    return JSON.parse(text) as { code?: string; detail?: string };
+  } catch {
+    // Not ours: a proxy's, or S3's own XML.
+    return { code: 'UNEXPECTED_RESPONSE', detail: `the answer was ${status}` };
+  }
+}
+
+function attemptHeader({ attempt }: BlobClientOptions): Record<string, string> {
+  return attempt === undefined ? {} : { [ATTEMPT_HEADER]: attempt };
+}
+
+function fileChunks(path: string): AsyncIterable<Buffer> {
+  return createReadStream(path, { highWaterMark: BUFFER_BYTES }) as AsyncIterable<Buffer>;
+}
