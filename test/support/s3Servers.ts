@@ -27,14 +27,16 @@ export async function startRclone(): Promise<S3Server> {
   const bucketFolder = path.join(folder, S3_BUCKET);
   mkdirSync(bucketFolder);
   const key = ['--auth-key', `${S3_KEY},${S3_SECRET}`];
-  const args = ['serve', 's3', ...key, '--addr', '127.0.0.1:0', folder];
+  // Looked at anew each time: a test takes the bucket away.
+  const fresh = ['--dir-cache-time', '1ms', '--poll-interval', '0'];
+  const args = ['serve', 's3', ...key, ...fresh, '--addr', '127.0.0.1:0', folder];
   const { endpoint, stop } = await start('rclone', args, { RCLONE_CONFIG: '/notfound' });
   return {
     endpoint,
     bucketFolder,
     async stop() {
       await stop();
-      rmSync(folder, { recursive: true });
+      rmSync(folder, { recursive: true, force: true });
     },
   };
 }
