@@ -30,7 +30,7 @@ up: setup ## Start gateway, controller and a local agent; Ctrl-C stops them
 setup: $(INSTALLED) ## Get Node (if the system's is old) and the packages
 
 ##@ To work on it
-test: setup system-packages python-packages check ## Everything that must hold: check, then every test
+test: setup system-packages python-packages check ## Everything that must hold: check, every test
 	@npm run --silent test
 
 check: setup ## Types, lint, format, repository rules, unused code (no tests)

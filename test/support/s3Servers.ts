@@ -16,7 +16,7 @@ export interface S3Server {
   endpoint: string;
   /** rclone only: where the bucket lies as a folder. */
   bucketFolder: string;
-  stop(): Promise<void>;
+  stop: () => Promise<void>;
 }
 
 const ADDRESS = /https?:\/\/127\.0\.0\.1:\d+/;
@@ -52,7 +52,7 @@ async function start(
   program: string,
   args: string[],
   env: Record<string, string>,
-): Promise<{ endpoint: string; stop(): Promise<void> }> {
+): Promise<{ endpoint: string; stop: () => Promise<void> }> {
   const command = path.resolve(PYTHON_PLACE, program);
   if (!existsSync(command)) throw new Error(`${command} is not there: make python-packages`);
   const child = spawn(command, args, { env: { PATH: process.env['PATH'], ...env } });
