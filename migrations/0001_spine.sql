@@ -35,12 +35,16 @@ CREATE TABLE jobs (
   failed bigint,
   cancelled bigint,
   unschedulable bigint,
+  parent text,
+  root text,
   PRIMARY KEY (tenant, id)
 ) /*sqlite WITHOUT ROWID */;
 
 CREATE INDEX jobs_live ON jobs (id) WHERE ended_at_ms IS NULL;
 CREATE INDEX jobs_troubled ON jobs (tenant, end_state, id)
   WHERE end_state IN ('FAILED', 'CANCELLED', 'UNSCHEDULABLE');
+
+CREATE INDEX jobs_children ON jobs (tenant, parent, id) WHERE parent IS NOT NULL;
 
 -- One row for each submission that had an idempotency key, in order of time: keys are known for a day.
 CREATE TABLE submissions (
@@ -100,6 +104,9 @@ CREATE TABLE attempts (
   charges bigint NOT NULL DEFAULT 0,
   charged_micros bigint NOT NULL DEFAULT 0,
   charged_device_ms bigint NOT NULL DEFAULT 0,
+  facts text NOT NULL DEFAULT '{}',
+  result text,
+  result_bytes bigint,
   version bigint NOT NULL DEFAULT 1,
   PRIMARY KEY (job, task_index, n)
 ) /*sqlite WITHOUT ROWID */;
@@ -150,6 +157,7 @@ CREATE TABLE tokens (
   max_live_workers bigint NOT NULL,
   created_at_ms bigint NOT NULL,
   expires_at_ms bigint,
+  attempt text,
   revoked_at_ms bigint
 ) /*sqlite WITHOUT ROWID */;
 
@@ -170,6 +178,10 @@ CREATE TABLE events (
 ) /*sqlite WITHOUT ROWID */;
 
 CREATE INDEX events_of_job ON events (job, epoch, seq) WHERE job IS NOT NULL;
+-- What somebody did that others must be able to look up; AUDITED in the model is the same list.
+CREATE INDEX events_audited ON events (tenant, epoch, seq)
+  WHERE kind IN ('job.inside', 'secrets.given', 'token.created', 'token.revoked',
+    'budget.set', 'budget.deleted', 'worker.draining', 'worker.undrained');
 
 -- What a tenant, or with a user one of its users, may use; an absent limit limits nothing.
 CREATE TABLE budgets (
@@ -231,4 +243,19 @@ CREATE TABLE usage_days (
   attempts bigint NOT NULL,
   version bigint NOT NULL,
   PRIMARY KEY (day, tenant, user_name, pool)
+) /*sqlite WITHOUT ROWID */;
+
+-- Checkpoints of a task, oldest first; those beyond what the job keeps are deleted.
+CREATE TABLE checkpoints (
+  job text NOT NULL,
+  task_index bigint NOT NULL,
+  n bigint NOT NULL,
+  attempt text NOT NULL,
+  tenant text NOT NULL,
+  manifest text NOT NULL,
+  bytes bigint NOT NULL,
+  files bigint NOT NULL,
+  reason text NOT NULL,
+  created_at_ms bigint NOT NULL,
+  PRIMARY KEY (job, task_index, n)
 ) /*sqlite WITHOUT ROWID */;

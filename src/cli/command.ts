@@ -1,4 +1,5 @@
 /** What a command is, and what all have in common: --help, --json, --url, errors and exit codes. */
+import type { BlobClientOptions } from '../protocol/blobClient.ts';
 import { createClient, type DroverClient } from '../protocol/client.ts';
 import { parseArgs, UsageError, type OptionTable, type ParsedArgs } from './args.ts';
 import { findConnection, type Connection } from './connection.ts';
@@ -13,6 +14,8 @@ export interface Command {
   summary: string;
   /** The lines of a call, without `drover`. */
   usage: string[];
+  /** With those that all commands take; `drover completion` reads them. */
+  options: OptionTable;
   run(args: string[], io: CliIo): Promise<number>;
 }
 
@@ -21,6 +24,8 @@ export interface CommandContext {
   json: boolean;
   connection(): Connection;
   client(): DroverClient;
+  /** How blobs are sent and fetched. */
+  blobs(): BlobClientOptions;
   /** One document on one line. */
   printJson(value: unknown): Promise<void>;
   print(text: string): Promise<void>;
@@ -37,6 +42,8 @@ export interface CommandDefinition<Table extends OptionTable> {
   details?: string;
   /** Set where the exit code is a job's: Drover's own failures must not look like one. */
   failureCode?: number;
+  /** For options that are not ours: puts them behind a `--`. */
+  arrange?(args: string[]): string[];
   run(parsed: ParsedArgs<Table & typeof COMMON>, context: CommandContext): Promise<number>;
 }
 
@@ -55,9 +62,12 @@ export function defineCommand<const Table extends OptionTable>(
     name,
     summary,
     usage,
-    async run(args, io) {
-      const own = args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
+    options: table,
+    async run(typed, io) {
+      let own = beforeDashes(typed);
       try {
+        const args = definition.arrange?.(typed) ?? typed;
+        own = beforeDashes(args);
         if (own.includes('--help') || own.includes('-h')) {
           await io.stdout.write(commandHelp({ ...definition, options: table }));
           return EXIT.ok;
@@ -75,16 +85,22 @@ export function defineCommand<const Table extends OptionTable>(
   };
 }
 
+function beforeDashes(args: string[]): string[] {
+  return args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
+}
+
 function createContext(io: CliIo, json: boolean, urlFlag: string | undefined): CommandContext {
   const connection = (): Connection => findConnection(io.env, urlFlag);
+  const http = (): BlobClientOptions => {
+    const { url, token } = connection();
+    return { url, token, userAgent: `drover-cli/${clientVersion()}` };
+  };
   return {
     io,
     json,
     connection,
-    client() {
-      const { url, token } = connection();
-      return createClient({ url, token, userAgent: `drover-cli/${clientVersion()}` });
-    },
+    client: () => createClient(http()),
+    blobs: http,
     printJson: (value) => io.stdout.write(`${JSON.stringify(value)}\n`),
     print: (text) => io.stdout.write(`${text}\n`),
     notice: (text) => io.stderr.write(`drover: ${text}\n`),

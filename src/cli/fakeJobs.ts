@@ -37,6 +37,8 @@ export function addJob(fake: FakeServer, spec: SubmittedSpec): FakeJob {
     startedAtMs: null,
     endedAtMs: null,
     cancelRequestedAtMs: null,
+    parent: null,
+    root: null,
     exitCode: null,
     tasks: { ...NO_TASKS, total: indices.length, pending: indices.length },
   };

@@ -106,6 +106,11 @@ describe('job', () => {
       assignedAtMs: minutesAgo(5),
       startedAtMs: minutesAgo(5),
       endedAtMs: minutesAgo(4),
+      facts: {},
+      result: null,
+      resultBytes: null,
+      priceMicros: 0,
+      chargedMicros: 0,
     });
     const { stdout, code } = await run(['job', 'j1']);
     expect(code).toBe(0);
@@ -181,7 +186,8 @@ describe('tokens', () => {
 
   test('list and revoke', async () => {
     const scopes: TokenView['scopes'] = ['jobs:read'];
-    const valid = { expiresAtMs: null, revokedAtMs: null, pool: '', maxLiveWorkers: 0 };
+    const none = { expiresAtMs: null, revokedAtMs: null, attempt: null };
+    const valid = { ...none, pool: '', maxLiveWorkers: 0 };
     const who = { tenant: 't', user: 'ada', createdAtMs: minutesAgo(3) };
     fake.tokens.push({ id: 't1', kind: 'user', name: 'ci', scopes, ...who, ...valid });
     expect((await run(['tokens'])).stdout).toMatch(/t1 +user +ci +ada +valid +3m.* ago +jobs:read/);

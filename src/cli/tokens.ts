@@ -1,5 +1,5 @@
 /** drover tokens: who may call, and which machines may join. */
-import { SCOPES, TOKEN_KINDS, type Scope, type TokenKind } from '../model/token.ts';
+import { SCOPES, type Scope } from '../model/token.ts';
 import type { CreateToken, TokenView } from '../protocol/fleet.ts';
 import { oneOf, UsageError, wholeNumber } from './args.ts';
 import { defineCommand, takePositionals, type CommandContext } from './command.ts';
@@ -8,6 +8,9 @@ import { EXIT } from './exitCodes.ts';
 import { nearest } from '../lib/nearest.ts';
 import { fetchList, pagingOptions, printList } from './paging.ts';
 import type { Column } from './table.ts';
+
+/** The third kind is made for running jobs, by the server. */
+const CREATED_KINDS = ['user', 'join'] as const;
 
 const VERBS = ['list', 'create', 'revoke'];
 
@@ -63,7 +66,7 @@ interface CreationFlags {
 
 function creationBody(flags: CreationFlags): Partial<CreateToken> {
   const body: Partial<CreateToken> = {};
-  if (flags.kind !== undefined) body.kind = oneOf<TokenKind>(flags.kind, TOKEN_KINDS, '--kind');
+  if (flags.kind !== undefined) body.kind = oneOf(flags.kind, CREATED_KINDS, '--kind');
   if (flags.name !== undefined) body.name = flags.name;
   if (flags.user !== undefined) body.user = flags.user;
   if (flags.pool !== undefined) body.pool = flags.pool;

@@ -5,14 +5,18 @@ import type { SchedulePolicy } from '../core/schedule/plan.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
-import type { WorkerId } from '../model/ids.ts';
 import { SCOPES } from '../model/token.ts';
 import { AGENT_VERSION, type Timers } from '../protocol/agent.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
+import type { SecretSource } from '../secrets/contract.ts';
 import type { Snapshot } from '../state/live.ts';
 import { State } from '../state/state.ts';
 import type { History, Writer } from '../store/contract.ts';
 import { createAgents } from './agents.ts';
+import { createAttemptFiles } from './attemptFiles.ts';
+import { createAttemptSecrets } from './attemptSecrets.ts';
+import { CheckpointAsks, createCheckpointCalls } from './checkpointAsks.ts';
+import { createAudit } from './audit.ts';
 import { createChargeStep } from './charges.ts';
 import { createBudgets } from './budgets.ts';
 import { createCommitter } from './committer.ts';
@@ -50,6 +54,8 @@ export interface ControllerOptions {
   history: History;
   planner: Planner;
   logs: LogStore;
+  /** Where jobs' secrets come from; absent: from nowhere. */
+  secrets?: readonly SecretSource[];
   clock: Clock;
   random: Random;
   log: Log;
@@ -92,7 +98,8 @@ export function createController(options: ControllerOptions): Controller {
   const hintSchedule = (): void => scheduleLoop.hint();
   const mutate = createMutate(state, clock, committer, hintSchedule);
   const jobs = createJobs({ state, mutate, committer, history, clock, reasons, ...settings });
-  const core = { state, mutate, committer, sessions, clock, random };
+  const checkpointAsks = new CheckpointAsks();
+  const core = { state, mutate, committer, sessions, clock, random, checkpointAsks };
   const agents = createAgents({ ...core, tunnels, timers: settings.timers });
   const loops: Loop[] = [];
   const metrics = createMetrics({ ...core, loops: () => loops });
@@ -105,13 +112,7 @@ export function createController(options: ControllerOptions): Controller {
   const schedule = { ...core, reasons, planner, hint: hintSchedule, placed };
   const scheduleLoop = loop('schedule', settings.loops.scheduleMs, createScheduleStep(schedule));
   const settled = (): Promise<void> => scheduleLoop.settled();
-  const lastContact = (worker: WorkerId): number => sessions.lastContactBootMs(worker);
-  const lost = (worker: WorkerId): void => {
-    sessions.forget(worker);
-    tunnels.forget(worker);
-  };
-  const leases = { ...core, settings: settings.timers, lastContact, lost };
-  loop('leases', settings.loops.leasesMs, createLeaseStep(leases));
+  loop('leases', settings.loops.leasesMs, createLeaseStep(leasesOf(options, core, tunnels)));
   loop('deadlines', settings.loops.deadlinesMs, createDeadlineStep(state, mutate, clock, reasons));
   loop('charges', settings.loops.chargesMs, createChargeStep(state, mutate, clock, hintSchedule));
   scheduleLoop.hint();
@@ -136,7 +137,11 @@ export function createController(options: ControllerOptions): Controller {
     ...createWhy({ state, planner, settled, clock, reasons, getJob: jobs.getJob }),
     ...createPlan({ state, planner, settled, committer, clock, pools: settings.pools }),
     ...createBudgets({ ...core, history }),
+    ...createAudit({ ...core, history }),
     ...createTunnelCalls({ state, jobs, tunnels, sessions }),
+    ...createAttemptFiles({ ...core, agents }),
+    ...createAttemptSecrets({ ...core, agents, sources: options.secrets ?? [] }),
+    ...createCheckpointCalls({ ...core, getJob: jobs.getJob }),
     join: (token, request) => agents.join(token, request),
     sync: (token, request) => agents.sync(token, request),
     readiness: () => readiness(loops, history),
@@ -157,6 +162,22 @@ export function createController(options: ControllerOptions): Controller {
       for (const one of loops.toReversed()) await one.close();
       sessions.releaseAll();
       await committer.durable();
+    },
+  };
+}
+
+function leasesOf(
+  { settings }: ControllerOptions,
+  core: { state: State; mutate: Mutate; sessions: Sessions; clock: Clock },
+  tunnels: Tunnels,
+): Parameters<typeof createLeaseStep>[0] {
+  return {
+    ...core,
+    settings: settings.timers,
+    lastContact: (worker) => core.sessions.lastContactBootMs(worker),
+    lost(worker) {
+      core.sessions.forget(worker);
+      tunnels.forget(worker);
     },
   };
 }

@@ -2,7 +2,7 @@
 import type { Clock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import type { Random } from '../lib/random.ts';
-import type { TokenId, WorkerId } from '../model/ids.ts';
+import { parseAttemptUid, type TokenId, type WorkerId } from '../model/ids.ts';
 import { SCOPES, type Principal } from '../model/token.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
 import type { ClusterView } from '../protocol/fleet.ts';
@@ -40,11 +40,12 @@ export function createFleet(options: FleetOptions): Fleet {
   return {
     async authenticate(secret) {
       const token = state.tokensByHash.get(hashSecret(secret));
-      if (!token || token.kind !== 'user') return undefined;
+      if (!token || token.kind === 'join') return undefined;
       if (token.expiresAtMs !== null && token.expiresAtMs <= clock.now()) return undefined;
       await committer.durable();
-      const { id, tenant, user, scopes } = token;
-      return { token: id, tenant, user, scopes };
+      const { id, tenant, user, scopes, attempt } = token;
+      const job = attempt === null ? undefined : parseAttemptUid(attempt)?.job;
+      return { token: id, tenant, user, scopes, ...(job !== undefined && { job }) };
     },
 
     async cluster() {

@@ -1,16 +1,16 @@
 /** Lists below a job, and the queue. */
 import { indexOfTask, type JobId, type TaskId } from '../model/ids.ts';
-import { PRIORITIES } from '../model/job.ts';
+import { PRIORITIES, type Job } from '../model/job.ts';
 import type { Principal } from '../model/token.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
-import type { AttemptView, JobView, QueueEntry, TaskView } from '../protocol/jobs.ts';
+import type { JobView, QueueEntry, TaskPageQuery, TaskView } from '../protocol/jobs.ts';
 import type { LiveJob } from '../state/live.ts';
 import type { State } from '../state/state.ts';
 import type { History } from '../store/contract.ts';
 import { decodeTask } from '../store/decode.ts';
 import type { Committer } from './committer.ts';
 import { cutPage, decodeNumbers, encodeCursor } from './cursors.ts';
-import { attemptView, eventView, taskView } from './views.ts';
+import { attemptView, checkpointView, eventView, taskView } from './views.ts';
 
 interface ListOptions {
   state: State;
@@ -18,11 +18,12 @@ interface ListOptions {
   history: History;
   getJob: (who: Principal, id: string) => Promise<JobView>;
   viewOf: (live: LiveJob) => JobView;
+  mine: (who: Principal, job: Job) => boolean;
 }
 
 export function createJobLists(
   options: ListOptions,
-): Pick<Coordinator, 'listTasks' | 'listAttempts' | 'listEvents' | 'queue'> {
+): Pick<Coordinator, 'listTasks' | 'listAttempts' | 'listEvents' | 'listCheckpoints' | 'queue'> {
   const { state, committer, history, getJob } = options;
   return {
     async listTasks(who, job, page) {
@@ -36,10 +37,15 @@ export function createJobLists(
     },
     async listAttempts(who, job, page) {
       await getJob(who, job);
-      const [index = -1, n = -1] = decodeNumbers(page.cursor, [-1, -1]);
-      const rows = await history.forTenant(who.tenant).attempts(job, [index, n], page.limit + 1);
-      const position = ({ task, n }: AttemptView) => [indexOfTask(task as TaskId), n];
-      return cutPage(rows.map(attemptView), page.limit, position);
+      const after = startOf(page);
+      const rows = await history.forTenant(who.tenant).attempts(job, after, page.limit + 1);
+      return cutPage(rows.map(attemptView).filter(isOf(page)), page.limit, positionOf);
+    },
+    async listCheckpoints(who, job, page) {
+      await getJob(who, job);
+      const after = startOf(page);
+      const rows = await history.forTenant(who.tenant).checkpoints(job, after, page.limit + 1);
+      return cutPage(rows.map(checkpointView).filter(isOf(page)), page.limit, positionOf);
     },
     async listEvents(who, job, page) {
       await getJob(who, job);
@@ -51,7 +57,10 @@ export function createJobLists(
       const [start = 0] = decodeNumbers(page.cursor, [0]);
       const waiting: LiveJob[] = [];
       for (const live of state.jobs.values()) {
-        if (live.counts.PENDING > 0 && live.job.tenant === who.tenant) waiting.push(live);
+        const { job, counts } = live;
+        if (counts.PENDING > 0 && job.tenant === who.tenant && options.mine(who, job)) {
+          waiting.push(live);
+        }
       }
       waiting.sort(inOrder);
       const shown = waiting.slice(start, start + page.limit);
@@ -62,6 +71,22 @@ export function createJobLists(
     },
   };
 }
+
+/** Lists are in the order of (task, n): those of one task are a stretch of them. */
+function startOf({ cursor, task }: TaskPageQuery): [number, number] {
+  const [index = -1, n = -1] = decodeNumbers(cursor, task === undefined ? [-1, -1] : [task, -1]);
+  return [index, n];
+}
+
+const isOf =
+  ({ task: wanted }: TaskPageQuery) =>
+  ({ task }: { task: string }): boolean =>
+    wanted === undefined || indexOfTask(task as TaskId) === wanted;
+
+const positionOf = ({ task, n }: { task: string; n: number }): number[] => [
+  indexOfTask(task as TaskId),
+  n,
+];
 
 function liveTaskViews(live: LiveJob, after: number, limit: number): TaskView[] {
   const first = live.tasks.findIndex((task) => task.index > after);

@@ -9,8 +9,8 @@ import type { Job, JobSpec } from '../model/job.ts';
 import type { Principal } from '../model/token.ts';
 import type { Coordinator, Page, SubmitReply, SubmitRequest } from '../protocol/coordinator.ts';
 import type { JobView, ListJobsQuery } from '../protocol/jobs.ts';
-import type { LiveJob } from '../state/live.ts';
-import { idempotencyKey, type State } from '../state/state.ts';
+import { idempotencyKey, type LiveJob } from '../state/live.ts';
+import type { State } from '../state/state.ts';
 import type { History } from '../store/contract.ts';
 import type { Committer } from './committer.ts';
 import { cutPage, decodeText } from './cursors.ts';
@@ -40,6 +40,7 @@ type JobCalls = Pick<
   | 'listTasks'
   | 'listAttempts'
   | 'listEvents'
+  | 'listCheckpoints'
   | 'queue'
 >;
 
@@ -70,8 +71,13 @@ export function createJobs(options: JobsOptions): Jobs {
       submittingPrincipal: who.user,
       idempotencyKey: key,
       bodyHash,
+      ...(who.job && { parent: who.job }),
       ...resolved,
     });
+    if (result.kind === 'stale') {
+      throw new DroverError('CONFLICT', `${result.reason}: it cannot submit jobs any more`);
+    }
+    if (result.kind === 'name-taken') throw nameTaken(result.name, result.job);
     if (result.kind !== 'submitted') {
       throw new DroverError(
         'IDEMPOTENCY_MISMATCH',
@@ -116,7 +122,14 @@ export function createJobs(options: JobsOptions): Jobs {
   /** A live job of this tenant; another tenant's is not there at all. */
   function liveOf(who: Principal, id: string): LiveJob | undefined {
     const live = state.jobs.get(id as JobId);
-    return live?.job.tenant === who.tenant ? live : undefined;
+    return live?.job.tenant === who.tenant && mine(who, live.job) ? live : undefined;
+  }
+
+  /** A running job sees the line of jobs it belongs to; everybody else his tenant's. */
+  function mine(who: Principal, job: { id: string; root: string | null }): boolean {
+    if (who.job === undefined) return true;
+    const root = state.jobs.get(who.job)?.job.root ?? who.job;
+    return (job.root ?? job.id) === root;
   }
 
   function viewOf(live: LiveJob): JobView {
@@ -129,7 +142,7 @@ export function createJobs(options: JobsOptions): Jobs {
     await committer.durable();
     if (view) return view;
     const row = await history.forTenant(who.tenant).job(id);
-    if (!row) throw notFound(id);
+    if (!row || !mine(who, row)) throw notFound(id);
     return endedJobView(row);
   }
 
@@ -150,6 +163,8 @@ export function createJobs(options: JobsOptions): Jobs {
       if (job.tenant !== who.tenant || (before !== undefined && job.id >= before)) continue;
       if (query.name !== undefined && job.spec.name !== query.name) continue;
       if (query.owner !== undefined && job.owner !== query.owner) continue;
+      if (query.parent !== undefined && job.parent !== query.parent) continue;
+      if (!mine(who, job)) continue;
       if (jobState(live.counts) === query.state) found.push(live);
     }
     found.sort((a, b) => (a.job.id < b.job.id ? 1 : -1));
@@ -167,6 +182,8 @@ export function createJobs(options: JobsOptions): Jobs {
       ...(query.state !== undefined && { endState: query.state }),
       ...(query.name !== undefined && { name: query.name }),
       ...(query.owner !== undefined && { owner: query.owner }),
+      ...(query.parent !== undefined && { parent: query.parent }),
+      ...(who.job !== undefined && { root: state.jobs.get(who.job)?.job.root ?? who.job }),
     });
     return Promise.all(
       rows.map(async (row) => {
@@ -224,7 +241,7 @@ export function createJobs(options: JobsOptions): Jobs {
     endedAt,
     ended,
     wakeWaiters,
-    ...createJobLists({ state, committer, history, getJob, viewOf }),
+    ...createJobLists({ state, committer, history, getJob, viewOf, mine }),
   };
 }
 
@@ -235,6 +252,15 @@ function* differentRequests(specs: readonly JobSpec[]): Generator<JobSpec> {
     if (spec.resources !== last?.resources || spec.pool !== last.pool) yield spec;
     last = spec;
   }
+}
+
+function nameTaken(name: string, job: JobId | null): DroverError {
+  const detail = job
+    ? `the job ${job} has the name "${name}" and has not ended`
+    : `two jobs of this submission have the name "${name}"`;
+  return new DroverError('CONFLICT', detail, {
+    hint: 'choose another name, or what shall happen with: --if-named keep|replace|allow',
+  });
 }
 
 function notFound(id: string): DroverError {

@@ -1,7 +1,7 @@
 /** What an agent is told to run: the job's command with Drover's variables around it. */
 import type { Attempt } from '../model/attempt.ts';
 import type { Task } from '../model/task.ts';
-import type { AttemptOrder } from '../protocol/agent.ts';
+import type { AttemptOrder, OrderParts } from '../protocol/agent.ts';
 import type { LiveJob } from '../state/live.ts';
 import type { State } from '../state/state.ts';
 import { GANG_DEFAULTS, gangOrder, gangVariables } from './gangs.ts';
@@ -22,7 +22,12 @@ export function orderOf(state: State, attempt: Attempt, leaseMs: number): Attemp
     index: found.task.index,
     n: attempt.n,
     command: spec.command,
-    env: { ...(isGang && GANG_DEFAULTS), ...spec.env, ...own },
+    env: {
+      ...(isGang && GANG_DEFAULTS),
+      ...(spec.checkpoint && resumeVariables(found.task)),
+      ...spec.env,
+      ...own,
+    },
     workdir: spec.workdir,
     cpuMillis: claim.cpuMillis,
     memoryBytes: claim.memoryBytes,
@@ -35,7 +40,39 @@ export function orderOf(state: State, attempt: Attempt, leaseMs: number): Attemp
     graceMs: spec.graceMs,
     attemptLeaseMs: leaseMs,
     ...(gang && { gang }),
+    ...partsOf(state, found.live, found.task),
   };
+}
+
+/** What differs from a plain command; nothing for most jobs. */
+function partsOf(state: State, { job: { spec } }: LiveJob, task: Task): OrderParts {
+  const { code, inputs, environment, checkpoint, secrets, rules, timeLimitMs } = spec;
+  const restore = checkpoint ? manifestsOf(state, task) : [];
+  return {
+    ...(code && { code }),
+    ...(inputs && { inputs }),
+    ...(environment && { environment }),
+    ...(checkpoint && { checkpoint }),
+    ...(restore.length > 0 && { restore }),
+    ...(secrets && { secrets }),
+    ...(rules?.outputs.length && { outputs: rules.outputs }),
+    ...(rules?.maySubmit && { maySubmit: true }),
+    ...(rules?.keepOnFailureMs && { keepOnFailureMs: rules.keepOnFailureMs }),
+    ...(timeLimitMs > 0 && { timeLimitMs }),
+  };
+}
+
+/** Newest first. */
+function manifestsOf(state: State, task: Task): string[] {
+  return state.checkpoints
+    .of(task.id)
+    .map(({ manifest }) => manifest)
+    .toReversed();
+}
+
+/** The same in every attempt: a run that resumes goes on as one in the user's records too. */
+function resumeVariables(task: Task): Record<string, string> {
+  return { WANDB_RUN_ID: task.id, WANDB_RESUME: 'allow', DROVER_RESUME: '0' };
 }
 
 function variables(

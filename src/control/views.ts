@@ -6,9 +6,15 @@ import { unpackSpec } from '../model/spec.ts';
 import type { Task } from '../model/task.ts';
 import type { Token } from '../model/token.ts';
 import type { TokenView, WorkerView } from '../protocol/fleet.ts';
-import type { AttemptView, EventView, JobView, TaskView } from '../protocol/jobs.ts';
+import type {
+  AttemptView,
+  CheckpointView,
+  EventView,
+  JobView,
+  TaskView,
+} from '../protocol/jobs.ts';
 import { endingOf, type LiveJob, type LiveWorker } from '../state/live.ts';
-import type { AttemptRow, EventRow, JobRow } from '../store/database.ts';
+import type { AttemptRow, CheckpointRow, EventRow, JobRow } from '../store/database.ts';
 
 export function liveJobView(live: LiveJob, waitReason: string | undefined): JobView {
   const { job, counts } = live;
@@ -47,6 +53,8 @@ function common(job: Job) {
     pool: job.spec.pool,
     createdAtMs: job.createdAtMs,
     cancelRequestedAtMs: job.cancelRequestedAtMs,
+    parent: job.parent,
+    root: job.root,
   };
 }
 
@@ -82,6 +90,8 @@ export function endedJobView(row: JobRow): JobView {
     startedAtMs: row.started_at_ms,
     endedAtMs: row.ended_at_ms,
     cancelRequestedAtMs: row.cancel_requested_at_ms,
+    parent: row.parent,
+    root: row.root,
     exitCode: row.exit_code,
     tasks: {
       total: row.task_count,
@@ -129,6 +139,24 @@ export function attemptView(row: AttemptRow): AttemptView {
     assignedAtMs: row.assigned_at_ms,
     startedAtMs: row.started_at_ms,
     endedAtMs: row.ended_at_ms,
+    facts: JSON.parse(row.facts) as AttemptView['facts'],
+    result: row.result,
+    resultBytes: row.result_bytes,
+    priceMicros: row.price_micros,
+    chargedMicros: row.charged_micros,
+  };
+}
+
+export function checkpointView(row: CheckpointRow): CheckpointView {
+  return {
+    task: taskId(row.job as JobId, row.task_index),
+    n: row.n,
+    attempt: row.attempt,
+    manifest: row.manifest,
+    bytes: row.bytes,
+    files: row.files,
+    reason: row.reason,
+    createdAtMs: row.created_at_ms,
   };
 }
 

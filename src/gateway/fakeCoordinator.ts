@@ -8,6 +8,7 @@ import type { Coordinator, Page, SubmitReply, SubmitRequest } from '../protocol/
 import type { TokenView, WorkerView } from '../protocol/fleet.ts';
 import type { JobView, PageQuery } from '../protocol/jobs.ts';
 import { fakeAccounts } from '../protocol/fakeAccounts.ts';
+import { fakeFiles } from '../protocol/fakeFiles.ts';
 import { fakeWhy } from '../protocol/fakeWhy.ts';
 
 export interface FakeCoordinator extends Coordinator {
@@ -49,6 +50,7 @@ export function createFakeCoordinator(overrides: Partial<Coordinator> = {}): Fak
     ...fleetCalls(tokens, tokenWith),
     ...agentCalls(logs),
     ...accountCalls,
+    ...fakeFiles(),
     ...overrides,
   };
   const counted = countCalls(plain, calls);
@@ -149,6 +151,8 @@ function newJob(id: string, who: Principal, spec: JobSpec): JobView {
     startedAtMs: null,
     endedAtMs: null,
     cancelRequestedAtMs: null,
+    parent: null,
+    root: null,
     exitCode: null,
     tasks: {
       total: 1,
@@ -226,6 +230,7 @@ function viewOf(principal: Principal): TokenView {
     createdAtMs: 1,
     expiresAtMs: null,
     revokedAtMs: null,
+    attempt: null,
   };
 }
 

@@ -12,6 +12,7 @@ import type { Coordinator } from '../protocol/coordinator.ts';
 import { type AgentRouteOptions, agentRoutes } from './agents.ts';
 import type { App } from './app.ts';
 import { type Authorize, createAuthorize } from './auth/authorize.ts';
+import { attemptHolder } from './auth/attemptHolder.ts';
 import { guardRoute, type GuardOptions, type MayUse } from './auth/guard.ts';
 import { TokenCache } from './auth/tokenCache.ts';
 import { readJsonBodies } from './body.ts';
@@ -26,10 +27,12 @@ import { describeApi, describeRoute } from './openapi.ts';
 import { errorHandler } from './problem.ts';
 import { requestIds } from './requestId.ts';
 import { budgetRoutes } from './rest/budgets.ts';
+import { checkpointRoutes } from './rest/checkpoints.ts';
 import { clusterRoutes } from './rest/cluster.ts';
 import { healthRoutes } from './rest/health.ts';
 import { jobRoutes } from './rest/jobs.ts';
 import { queueRoutes } from './rest/queue.ts';
+import { auditRoutes } from './rest/audit.ts';
 import { tokenRoutes } from './rest/tokens.ts';
 import { workerRoutes } from './rest/workers.ts';
 import { validatorCompiler } from './validation.ts';
@@ -49,7 +52,7 @@ export interface GatewayOptions extends ListenOptions {
   log: Log;
   decodeLogFrames: AgentRouteOptions['decodeLogFrames'];
   limits?: Partial<GatewayLimits>;
-  /** Without it no agent is let in by the attempt it names. */
+  /** Who is let in by the attempt it names; by default whoever the controller says runs it. */
   mayUse?: MayUse;
   /** Further routes; each names its access in `config`. Streams end in a `preClose` hook. */
   extraRoutes?: (app: App) => void;
@@ -80,7 +83,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     tokenCacheEntries: () => cache.size,
   });
   try {
-    guardEveryRoute(app, { cache, flights, mayUse: options.mayUse });
+    const mayUse = options.mayUse ?? attemptHolder(options.coordinator, clock);
+    guardEveryRoute(app, { cache, flights, mayUse });
     await describeApi(app, AGENT_VERSION);
     addRoutes(app, options, { limits, cache, metrics });
     const upgraded = trackUpgrades(app.server, flights, options.upgrade, createAuthorize(cache));
@@ -151,10 +155,12 @@ interface RouteParts {
 function addRoutes(app: App, options: GatewayOptions, parts: RouteParts): void {
   const { coordinator, decodeLogFrames } = options;
   jobRoutes(app, coordinator, parts.limits);
+  checkpointRoutes(app, coordinator);
   queueRoutes(app, coordinator);
   clusterRoutes(app, coordinator);
   workerRoutes(app, coordinator);
   tokenRoutes(app, coordinator, parts.cache);
+  auditRoutes(app, coordinator);
   budgetRoutes(app, coordinator);
   healthRoutes(app, coordinator, parts.metrics);
   agentRoutes(app, { coordinator, limits: parts.limits, decodeLogFrames });

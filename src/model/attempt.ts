@@ -20,6 +20,9 @@ export type EndCause = (typeof END_CAUSES)[number];
 /** Why the controller asked an attempt to stop. */
 export type StopCause = 'cancelled' | 'timed-out' | 'preempted' | 'gang-failed';
 
+/** Shared by all attempts whose agents have told none. */
+export const NO_FACTS: Record<string, string> = Object.freeze({});
+
 export interface Attempt {
   uid: AttemptUid;
   task: TaskId;
@@ -47,5 +50,10 @@ export interface Attempt {
   charges: number;
   chargedMicros: number;
   chargedDeviceMs: number;
+  /** What it ran with, as its agent found it: driver, devices, image, environment. */
+  facts: Record<string, string>;
+  /** The blob of the manifest of what it left; null: nothing, or not ended yet. */
+  result: string | null;
+  resultBytes: number | null;
   version: number;
 }

@@ -1,5 +1,6 @@
 /** A job: what a user asked for, and its state as derived from its tasks. */
 import type { JobId } from './ids.ts';
+import type { JobParts } from './jobParts.ts';
 import type { PlacementSpec } from './placement.ts';
 import type { ResourceRequest } from './resources.ts';
 
@@ -28,7 +29,7 @@ export interface After {
 }
 
 /** The accepted, complete form of a submission: every default filled in. */
-export interface JobSpec {
+export interface JobSpec extends JobParts {
   name: string;
   command: string[];
   env: Record<string, string>;
@@ -74,6 +75,9 @@ export interface Job {
   /** The gang's current round; 0 for other shapes. A member's failure ends the round. */
   round: number;
   createdAtMs: number;
+  /** The job whose attempt submitted it, and the first of that line; null: a user did. */
+  parent: JobId | null;
+  root: JobId | null;
   cancelRequestedAtMs: number | null;
   /** Who asked for the cancel. */
   cancelledBy: string | null;

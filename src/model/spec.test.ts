@@ -100,8 +100,11 @@ const specs: fc.Arbitrary<JobSpec> = fc.record({
 test('any spec comes back as it was', () => {
   fc.assert(
     fc.property(fc.array(specs, { maxLength: 4 }), (all) => {
-      expect(unpackSpecs(packSpecs(all))).toEqual(all);
+      const unpacked = unpackSpecs(packSpecs(all));
+      expect(unpacked).toEqual(all);
       for (const spec of all) expect(unpackSpec(packSpec(spec))).toEqual(spec);
+      // What came from another thread becomes the same row, also when asked again.
+      for (const _ of [1, 2]) expect(unpacked.map(packSpec)).toEqual(all.map(packSpec));
     }),
   );
 });

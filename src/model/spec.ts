@@ -4,12 +4,13 @@
  * never change one, a row written without it means it.
  */
 import type { After, JobSpec } from './job.ts';
+import { JOB_PARTS, type JobParts } from './jobParts.ts';
 import { PLAIN_PLACEMENT, type PlacementSpec } from './placement.ts';
 import type { DeviceRequest, ResourceRequest } from './resources.ts';
 
 const DEFAULT_SPEC: Omit<
   JobSpec,
-  'command' | 'resources' | 'env' | 'labels' | 'placement' | 'after' | 'shape'
+  'command' | 'resources' | 'env' | 'labels' | 'placement' | 'after' | 'shape' | keyof JobParts
 > = {
   name: '',
   workdir: '',
@@ -50,20 +51,6 @@ export const DEFAULT_PARTS: Readonly<
   placement: PLAIN_PLACEMENT,
 });
 
-const SCALARS = [
-  'name',
-  'workdir',
-  'pool',
-  'priority',
-  'retries',
-  'maxInterruptions',
-  'timeLimitMs',
-  'startWithinMs',
-  'graceMs',
-  'attemptLeaseMs',
-  'maxCostMicros',
-] as const;
-
 type Packed = Partial<Omit<JobSpec, 'resources' | 'placement'>> & {
   placement?: Partial<PlacementSpec>;
   resources?: Partial<Omit<ResourceRequest, 'device'>> & { device?: Partial<DeviceRequest> };
@@ -72,38 +59,56 @@ type Packed = Partial<Omit<JobSpec, 'resources' | 'placement'>> & {
 type Whole = Packed & { command: string[] };
 
 /** Equal neighbours as one with a count: many a submission is one job many times over. */
-type Run = [count: number, spec: Whole];
-
 export function packSpecs(specs: readonly JobSpec[]): string {
-  let text = '[';
+  const lines: string[] = [];
   let last = '';
   let count = 0;
   for (const spec of specs) {
     const one = JSON.stringify(pack(spec));
     if (one !== last) {
-      if (count > 0) text += `[${count},${last}],`;
+      if (count > 0) lines.push(count + last);
       last = one;
       count = 0;
     }
     count++;
   }
-  return count > 0 ? `${text}[${count},${last}]]` : '[]';
+  if (count > 0) lines.push(count + last);
+  return lines.join('\n');
 }
 
 /** Equal ones are one object: specs are never changed. */
 export function unpackSpecs(text: string): JobSpec[] {
   const specs: JobSpec[] = [];
-  for (const [count, packed] of JSON.parse(text) as Run[]) {
-    const spec = unpack(packed);
-    for (let n = 0; n < count; n++) specs.push(spec);
+  unpackedCharacters += text.length;
+  if (unpackedCharacters > UNPACKED_CHARACTERS) {
+    unpacked.clear();
+    unpackedCharacters = text.length;
+  }
+  for (const line of text === '' ? [] : text.split('\n')) {
+    const brace = line.indexOf('{');
+    const one = line.slice(brace);
+    const spec = unpackSpec(one);
+    unpacked.set(spec, one);
+    for (let n = Number(line.slice(0, brace)); n > 0; n--) specs.push(spec);
   }
   return specs;
 }
 
+/**
+ * A spec that came from another thread mostly goes into a row at once, in the same form. What was
+ * refused stays here until so much more has come.
+ */
+const UNPACKED_CHARACTERS = 8 * 1024 * 1024;
+const unpacked = new Map<JobSpec, string>();
+let unpackedCharacters = 0;
+
 let lastPacked: { spec: JobSpec; text: string } | null = null;
 
 export function packSpec(spec: JobSpec): string {
-  if (lastPacked?.spec !== spec) lastPacked = { spec, text: JSON.stringify(pack(spec)) };
+  if (lastPacked?.spec === spec) return lastPacked.text;
+  const known = unpacked.get(spec);
+  unpacked.delete(spec);
+  lastPacked = { spec, text: known ?? JSON.stringify(pack(spec)) };
   return lastPacked.text;
 }
 
@@ -113,9 +118,7 @@ export function unpackSpec(text: string): JobSpec {
 
 function pack(spec: JobSpec): Packed {
   const packed: Packed = { command: spec.command };
-  for (const name of SCALARS) {
-    if (spec[name] !== DEFAULT_SPEC[name]) (packed as Record<string, unknown>)[name] = spec[name];
-  }
+  packScalars(spec, packed);
   if (spec.shape.kind !== 'single') packed.shape = spec.shape;
   if (!isEmpty(spec.env)) packed.env = spec.env;
   if (!isEmpty(spec.labels)) packed.labels = spec.labels;
@@ -126,7 +129,27 @@ function pack(spec: JobSpec): Packed {
   if (device || cpuMillis !== DEFAULT_RESOURCES.cpuMillis || memoryBytes || ports) {
     packed.resources = { cpuMillis, memoryBytes, ports, ...(device && { device }) };
   }
+  for (const name of JOB_PARTS) if (spec[name]) Object.assign(packed, { [name]: spec[name] });
   return packed;
+}
+
+/** Spelled out: a loop over names takes as long as all the rest, and a call has a thousand specs. */
+function packScalars(spec: JobSpec, packed: Packed): void {
+  if (spec.name !== DEFAULT_SPEC.name) packed.name = spec.name;
+  if (spec.workdir !== DEFAULT_SPEC.workdir) packed.workdir = spec.workdir;
+  if (spec.pool !== DEFAULT_SPEC.pool) packed.pool = spec.pool;
+  if (spec.priority !== DEFAULT_SPEC.priority) packed.priority = spec.priority;
+  if (spec.retries !== DEFAULT_SPEC.retries) packed.retries = spec.retries;
+  if (spec.maxInterruptions !== DEFAULT_SPEC.maxInterruptions) {
+    packed.maxInterruptions = spec.maxInterruptions;
+  }
+  if (spec.timeLimitMs !== DEFAULT_SPEC.timeLimitMs) packed.timeLimitMs = spec.timeLimitMs;
+  if (spec.startWithinMs !== DEFAULT_SPEC.startWithinMs) packed.startWithinMs = spec.startWithinMs;
+  if (spec.graceMs !== DEFAULT_SPEC.graceMs) packed.graceMs = spec.graceMs;
+  if (spec.attemptLeaseMs !== DEFAULT_SPEC.attemptLeaseMs) {
+    packed.attemptLeaseMs = spec.attemptLeaseMs;
+  }
+  if (spec.maxCostMicros !== DEFAULT_SPEC.maxCostMicros) packed.maxCostMicros = spec.maxCostMicros;
 }
 
 function packPlacement(placement: PlacementSpec): Partial<PlacementSpec> | null {
@@ -144,7 +167,7 @@ function packPlacement(placement: PlacementSpec): Partial<PlacementSpec> | null 
 function unpack(packed: Whole): JobSpec {
   const { resources } = packed;
   const device = resources?.device ? { ...DEFAULT_DEVICE, ...resources.device } : null;
-  return {
+  const spec: JobSpec = {
     name: packed.name ?? DEFAULT_SPEC.name,
     command: packed.command,
     env: packed.env ?? DEFAULT_PARTS.env,
@@ -164,6 +187,8 @@ function unpack(packed: Whole): JobSpec {
     after: packed.after ?? DEFAULT_PARTS.after,
     maxCostMicros: packed.maxCostMicros ?? DEFAULT_SPEC.maxCostMicros,
   };
+  for (const name of JOB_PARTS) if (packed[name]) Object.assign(spec, { [name]: packed[name] });
+  return spec;
 }
 
 function isEmpty(record: object): boolean {

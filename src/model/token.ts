@@ -1,7 +1,7 @@
 /** A token: a secret that says who is calling. Stored as a hash, shown once. */
-import type { TokenId } from './ids.ts';
+import type { AttemptUid, JobId, TokenId } from './ids.ts';
 
-export const TOKEN_KINDS = ['user', 'join'] as const;
+export const TOKEN_KINDS = ['user', 'join', 'attempt'] as const;
 export type TokenKind = (typeof TOKEN_KINDS)[number];
 
 export const SCOPES = [
@@ -11,6 +11,7 @@ export const SCOPES = [
   'fleet:manage',
   'tokens:manage',
   'budgets:manage',
+  'audit:read',
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 
@@ -25,6 +26,8 @@ export interface Token {
   /** Join tokens: the pool an agent joins, and how many workers may live by it (0: any number). */
   pool: string;
   maxLiveWorkers: number;
+  /** Of a running job that may submit others: good until that attempt ends. */
+  attempt: AttemptUid | null;
   createdAtMs: number;
   expiresAtMs: number | null;
   revokedAtMs: number | null;
@@ -36,4 +39,6 @@ export interface Principal {
   tenant: string;
   user: string;
   scopes: Scope[];
+  /** A running job calls: it sees only its own line of jobs, and what it submits is its child. */
+  job?: JobId | undefined;
 }

@@ -1,6 +1,8 @@
 /** What agents and the controller say to each other: join, sync, logs. */
 import { z } from 'zod';
 import { ATTEMPT_STATES, END_CAUSES } from '../model/attempt.ts';
+import { BLOB_HASH } from '../model/blob.ts';
+import type { JobParts } from '../model/jobParts.ts';
 import { DEVICE_KINDS } from '../model/resources.ts';
 
 export const AGENT_VERSION = '0.1.0';
@@ -12,9 +14,15 @@ export const AGENT_PATHS = {
   join: '/drover.v1.Agent/Join',
   sync: '/drover.v1.Agent/Sync',
   logs: '/drover.v1.Agent/AppendLogs',
+  checkpoint: '/drover.v1.Agent/AddCheckpoint',
+  secrets: '/drover.v1.Agent/AttemptSecrets',
 } as const;
 
+/** Named limits of what agents say. */
+export const AGENT_LIMITS = { facts: 100 } as const;
+
 const text = z.string().max(1024);
+const blobHash = z.string().regex(BLOB_HASH);
 const count = z.int().min(0);
 
 export const joinRequest = z.strictObject({
@@ -88,6 +96,19 @@ export const observation = z.strictObject({
   hostFault: z.boolean().optional(),
   stdoutBytes: count.optional(),
   stderrBytes: count.optional(),
+  /** What it runs with: driver, devices, image, environment. */
+  facts: z
+    .record(z.string().max(100), z.string().max(4096))
+    .refine((facts) => Object.keys(facts).length <= AGENT_LIMITS.facts)
+    .optional(),
+  /** For a person, while it starts or is kept: what goes on. */
+  progress: text.optional(),
+  /** ENDED only: the manifest of what it left. */
+  result: z.strictObject({ manifest: blobHash, bytes: count }).optional(),
+  /** ENDED only: what it left could not be kept; `message` says why. */
+  unstored: z.boolean().optional(),
+  /** ENDED only: it had failed before and was kept for a look; a stop only let it go. */
+  held: z.boolean().optional(),
 });
 export type Observation = z.infer<typeof observation>;
 
@@ -106,8 +127,35 @@ export const syncRequest = z.strictObject({
 });
 export type SyncRequest = z.infer<typeof syncRequest>;
 
+export const checkpointReport = z.strictObject({
+  uid: text,
+  manifest: blobHash,
+  bytes: count,
+  files: count,
+  /** What it was taken for. */
+  reason: text,
+});
+export type CheckpointReport = z.infer<typeof checkpointReport>;
+
+/** Whose blobs an agent may use for an attempt it runs. */
+export interface AttemptAccess {
+  tenant: string;
+  job: string;
+  task: string;
+}
+
+export const attemptSecretsRequest = z.strictObject({ uid: text });
+
+/** What an attempt may know and others may not. Never written down with its order. */
+export interface AttemptSecrets {
+  /** By the secret's name. */
+  values: Record<string, string>;
+  /** With it the job may submit others; null: it may not. */
+  token: string | null;
+}
+
 /** Everything an agent needs to run one attempt. */
-export interface AttemptOrder {
+export interface AttemptOrder extends OrderParts {
   uid: string;
   job: string;
   task: string;
@@ -127,6 +175,23 @@ export interface AttemptOrder {
   attemptLeaseMs: number;
   /** Members of a gang whose agents all know how to meet, see PREFLIGHT. */
   gang?: GangOrder;
+}
+
+/** What is fetched or built before the command starts, and kept when it is over. */
+export interface OrderParts extends Pick<
+  JobParts,
+  /** Of secrets only the names: the agent asks for their values when it needs them. */
+  'code' | 'inputs' | 'environment' | 'checkpoint' | 'secrets'
+> {
+  /** Manifests to resume from, newest first: the first that is whole; absent: none yet. */
+  restore?: string[] | undefined;
+  /** Patterns of files that belong to the result. */
+  outputs?: string[] | undefined;
+  /** It gets a token of its own. */
+  maySubmit?: boolean | undefined;
+  keepOnFailureMs?: number | undefined;
+  /** Counted from when the command starts. */
+  timeLimitMs?: number | undefined;
 }
 
 /** The capability of an agent whose gang members meet before the user's command starts. */
@@ -172,6 +237,8 @@ export interface SyncReply {
   /** Ended attempts whose end is on disk: the agent may forget them (once their logs are up). */
   acknowledged: string[];
   tunnels: TunnelOrder[];
+  /** Attempts that are asked for a checkpoint now. */
+  checkpoint?: string[];
   timers: Timers;
 }
 

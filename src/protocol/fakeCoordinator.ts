@@ -8,10 +8,10 @@ import { SCOPES, type Principal } from '../model/token.ts';
 import type * as agent from './agent.ts';
 import type { Coordinator, LogPage, LogQuery, Page, Readiness } from './coordinator.ts';
 import type { SubmitReply, SubmitRequest, TunnelTicket } from './coordinator.ts';
-import { fakeAccounts } from './fakeAccounts.ts';
 import { allow, pageOf } from './fakeAnswers.ts';
 import { FakeFleet } from './fakeFleet.ts';
 import { isEnded, jobView, newJob, type FakeJob } from './fakeJobs.ts';
+import { FakeRest } from './fakeRest.ts';
 import { fakeWhy } from './fakeWhy.ts';
 import { FakeWork } from './fakeWork.ts';
 import type { ClusterView, CreateToken, TokenView, WorkerView } from './fleet.ts';
@@ -21,7 +21,7 @@ import type { WhyView } from './why.ts';
 
 const POLL_MS = 5;
 
-export class FakeCoordinator implements Coordinator {
+export class FakeCoordinator extends FakeRest implements Coordinator {
   readonly adminSecret: string;
   readonly joinSecret: string;
   /** What `readiness` says; tests change it. */
@@ -32,16 +32,11 @@ export class FakeCoordinator implements Coordinator {
   readonly #fleet: FakeFleet;
   readonly #work: FakeWork;
   readonly #keys = new Map<string, { bodyHash: string | null; ids: string[] }>();
-  readonly accounts = fakeAccounts();
-  readonly plan = this.accounts.plan;
-  readonly listBudgets = this.accounts.listBudgets;
-  readonly setBudget = this.accounts.setBudget;
-  readonly deleteBudget = this.accounts.deleteBudget;
-  readonly usage = this.accounts.usage;
   #counter = 0;
   #generation = 0;
 
   constructor(options: { clock?: Clock; random?: Random } = {}) {
+    super();
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom;
     this.#fleet = new FakeFleet(this.#clock, this.#random);

@@ -55,6 +55,7 @@ export class FakeFleet {
       createdAtMs: now,
       expiresAtMs: expiresIn === undefined ? null : now + expiresIn,
       revokedAtMs: null,
+      attempt: null,
     };
     const token = { secret: `fake_${this.#random.hex(16)}`, view };
     this.tokens.push(token);

@@ -94,6 +94,8 @@ export function jobView(job: FakeJob, withSpec: boolean): JobView {
     startedAtMs: starts.length === 0 ? null : Math.min(...starts),
     endedAtMs: ended ? Math.max(...job.tasks.map(({ view }) => view.endedAtMs ?? 0)) : null,
     cancelRequestedAtMs: job.cancelRequestedAtMs,
+    parent: null,
+    root: null,
     exitCode: ended ? (codes.find((code) => code !== 0) ?? codes[0] ?? null) : null,
     tasks: {
       total: job.tasks.length,

@@ -125,6 +125,11 @@ export class FakeWork {
       assignedAtMs: this.#clock.now(),
       startedAtMs: null,
       endedAtMs: null,
+      facts: {},
+      result: null,
+      resultBytes: null,
+      priceMicros: 0,
+      chargedMicros: 0,
     });
     this.event(job, 'task.assigned', task.view.id, { worker });
   }

@@ -35,7 +35,7 @@ export const workerView = z
 export type WorkerView = z.infer<typeof workerView>;
 
 export const createToken = z.strictObject({
-  kind: z.enum(TOKEN_KINDS).default('user'),
+  kind: z.enum(['user', 'join']).default('user'),
   name: z.string().max(200).default(''),
   user: z.string().min(1).max(200).optional(),
   scopes: z.array(z.enum(SCOPES)).max(SCOPES.length).default([]),
@@ -62,6 +62,8 @@ export const tokenView = z
     createdAtMs: ms,
     expiresAtMs: ms.nullable(),
     revokedAtMs: ms.nullable(),
+    /** Of a running job that may submit others: good until that attempt ends. */
+    attempt: z.string().nullable(),
     /** Only in the answer that creates it. */
     secret: z.string().optional(),
   })

@@ -5,6 +5,8 @@ import type { After, JobSpec } from '../model/job.ts';
 import { ARRANGEMENTS, CONSTRAINT_OPERATORS, TRUSTS } from '../model/placement.ts';
 import { DEVICE_KINDS } from '../model/resources.ts';
 import { DEFAULT_PARTS } from '../model/spec.ts';
+import { jobParts } from './jobParts.ts';
+import { clean, DAY_MS, durationMs, isClean, NOT_CLEAN } from './texts.ts';
 
 /** Named limits of a submission, each with a test. */
 export const JOB_LIMITS = {
@@ -24,47 +26,62 @@ export const JOB_LIMITS = {
   after: 100,
 } as const;
 
-const DAY_MS = 86_400_000;
-const durationMs = z
-  .int()
-  .min(0)
-  .max(3650 * DAY_MS);
-const NOT_CLEAN = 'holds a NUL or half a character';
-// No NUL and no lone surrogate: neither survives argv, the environment or a text column.
-const clean = (limit: number) =>
-  z
-    .string()
-    .max(limit)
-    .refine((s) => !s.includes('\0') && s.isWellFormed(), NOT_CLEAN);
+/** Names and texts: which names, and how long both may be. */
+interface TextRule {
+  name: RegExp;
+  nameLength: number;
+  textLength: number;
+}
+
+type Fail = (path: (string | number)[], message: string) => void;
 
 /**
  * Names and texts, checked by hand: a record of schemas costs more than all the rest of a spec, and
  * a call may bring a thousand.
  */
-const texts = (name: RegExp, nameLength: number, textLength: number) =>
+const texts = (rule: TextRule) =>
   z
     .custom<Record<string, string>>()
-    .superRefine((value, context) => {
-      const fail = (path: string[], message: string): void =>
-        context.addIssue({ code: 'custom', path, message });
-      if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-        return fail([], 'Invalid input: expected record');
-      }
-      for (const [key, text] of Object.entries<unknown>(value)) {
-        if (key.length > nameLength || !name.test(key)) fail([key], 'Invalid key in record');
-        if (typeof text !== 'string') fail([key], 'Invalid input: expected string');
-        else if (text.length > textLength) fail([key], `is longer than ${textLength} characters`);
-        else if (text.includes('\0') || !text.isWellFormed()) fail([key], NOT_CLEAN);
-      }
-    })
+    .superRefine((value, context) => checkTexts(value, rule, issues(context)))
     .meta({
       type: 'object',
-      propertyNames: { type: 'string', minLength: 1, maxLength: nameLength, pattern: name.source },
-      additionalProperties: { type: 'string', maxLength: textLength },
+      propertyNames: {
+        type: 'string',
+        minLength: 1,
+        maxLength: rule.nameLength,
+        pattern: rule.name.source,
+      },
+      additionalProperties: { type: 'string', maxLength: rule.textLength },
     });
+
+export function checkTexts(value: unknown, rule: TextRule, fail: Fail): void {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return fail([], 'Invalid input: expected record');
+  }
+  const { name, nameLength, textLength } = rule;
+  const record = value as Record<string, unknown>;
+  for (const key of Object.keys(record)) {
+    const text = record[key];
+    if (key.length > nameLength || !name.test(key)) fail([key], 'Invalid key in record');
+    if (typeof text !== 'string') fail([key], 'Invalid input: expected string');
+    else if (text.length > textLength) fail([key], `is longer than ${textLength} characters`);
+    else if (!isClean(text)) fail([key], NOT_CLEAN);
+  }
+}
+
+function issues(context: z.RefinementCtx): Fail {
+  return (path, message) => context.addIssue({ code: 'custom', path, message });
+}
+
+export const ENV_RULE: TextRule = {
+  name: /^[A-Za-z_][A-Za-z0-9_]*$/,
+  nameLength: 256,
+  textLength: JOB_LIMITS.envBytes,
+};
 
 /** Any text, in whole characters and without a NUL. */
 const LABEL_NAME = /^[^\0\p{Surrogate}]+$/u;
+export const LABEL_RULE: TextRule = { name: LABEL_NAME, nameLength: 63, textLength: 256 };
 
 export const deviceRequest = z.strictObject({
   kind: z.enum(DEVICE_KINDS).default('gpu'),
@@ -144,9 +161,7 @@ export const jobSpec = z
   .strictObject({
     name: clean(JOB_LIMITS.nameLength).default(''),
     command: z.array(clean(JOB_LIMITS.commandBytes)).min(1).max(JOB_LIMITS.commandWords),
-    env: texts(/^[A-Za-z_][A-Za-z0-9_]*$/, 256, JOB_LIMITS.envBytes).default(
-      () => DEFAULT_PARTS.env,
-    ),
+    env: texts(ENV_RULE).default(() => DEFAULT_PARTS.env),
     workdir: clean(4096).default(''),
     resources: resourceRequest.default(() => DEFAULT_PARTS.resources),
     shape: shape.default(() => DEFAULT_PARTS.shape),
@@ -168,23 +183,31 @@ export const jobSpec = z
       .max(DAY_MS)
       .refine((ms) => ms === 0 || ms >= 60_000, 'is 0 (the cluster default) or at least 60000')
       .default(0),
-    labels: texts(LABEL_NAME, 63, 256).default(() => DEFAULT_PARTS.labels),
+    labels: texts(LABEL_RULE).default(() => DEFAULT_PARTS.labels),
+    ...jobParts,
   })
-  .superRefine(checkSizes)
+  .superRefine(checkTogether)
   .meta({ id: 'JobSpec' });
 
 /** The schema's output is exactly the model's JobSpec. */
 export type SubmittedSpec = z.input<typeof jobSpec>;
 export const parsedJobSpec: z.ZodType<JobSpec, SubmittedSpec> = jobSpec;
 
-function checkSizes(spec: JobSpec, context: z.RefinementCtx): void {
-  const fail = (path: string, message: string): void =>
-    context.addIssue({ code: 'custom', path: path.split('.'), message });
-  if (!spec.command[0]) fail('command.0', 'the program to run is empty');
+/** What mostly differs between the jobs of one submission; quickSpecs.ts checks it apart. */
+export type OwnFields = Pick<JobSpec, 'name' | 'command' | 'env' | 'labels'>;
+
+/** Two halves, so that no rule looks at both: what many jobs share is checked once for all. */
+function checkTogether(spec: JobSpec, context: z.RefinementCtx): void {
+  checkOwn(spec, issues(context));
+  checkShared(spec, issues(context));
+}
+
+export function checkOwn(spec: OwnFields, fail: Fail): void {
+  if (!spec.command[0]) fail(['command', 0], 'the program to run is empty');
   let commandBytes = 0;
   for (const word of spec.command) commandBytes += word.length;
   if (commandBytes > JOB_LIMITS.commandBytes) {
-    fail('command', `is ${commandBytes} characters, the limit is ${JOB_LIMITS.commandBytes}`);
+    fail(['command'], `is ${commandBytes} characters, the limit is ${JOB_LIMITS.commandBytes}`);
   }
   let envBytes = 0;
   let envEntries = 0;
@@ -194,20 +217,23 @@ function checkSizes(spec: JobSpec, context: z.RefinementCtx): void {
   }
   if (envBytes > JOB_LIMITS.envBytes || envEntries > JOB_LIMITS.envEntries) {
     fail(
-      'env',
+      ['env'],
       `has ${envEntries} entries of ${envBytes} characters; ` +
         `at most ${JOB_LIMITS.envEntries} of ${JOB_LIMITS.envBytes} together`,
     );
   }
+}
+
+function checkShared(spec: Omit<JobSpec, keyof OwnFields>, fail: Fail): void {
   const device = spec.resources.device;
   if (device && device.share < 1000 && device.count !== 1) {
-    fail('resources.device.share', 'a share is of one device: count must be 1');
+    fail(['resources', 'device', 'share'], 'a share is of one device: count must be 1');
   }
   if (
     spec.shape.kind === 'array' &&
     new Set(spec.shape.indices).size !== spec.shape.indices.length
   ) {
-    fail('shape.indices', 'an index appears twice');
+    fail(['shape', 'indices'], 'an index appears twice');
   }
 }
 

@@ -35,6 +35,9 @@ export const jobView = z
     startedAtMs: ms.nullable(),
     endedAtMs: ms.nullable(),
     cancelRequestedAtMs: ms.nullable(),
+    /** The job whose attempt submitted it, and the first of that line. */
+    parent: z.string().nullable(),
+    root: z.string().nullable(),
     /** The first task's that is not 0, else 0; null until all tasks ended or when none exited. */
     exitCode: z.int().nullable(),
     tasks: taskCounts,
@@ -78,9 +81,33 @@ export const attemptView = z
     assignedAtMs: ms,
     startedAtMs: ms.nullable(),
     endedAtMs: ms.nullable(),
+    /** What it ran with, as its agent found it. */
+    facts: z.record(z.string(), z.string()),
+    /** The blob of the manifest of what it left. */
+    result: z.string().nullable(),
+    resultBytes: z.int().nullable(),
+    /** What an hour of it costs, in millionths. */
+    priceMicros: z.int(),
+    /** What it was charged so far, in millionths. */
+    chargedMicros: z.int(),
   })
   .meta({ id: 'Attempt' });
 export type AttemptView = z.infer<typeof attemptView>;
+
+export const checkpointView = z
+  .object({
+    task: z.string(),
+    n: z.int(),
+    attempt: z.string(),
+    /** The blob that lists its files. */
+    manifest: z.string(),
+    bytes: z.int(),
+    files: z.int(),
+    reason: z.string(),
+    createdAtMs: ms,
+  })
+  .meta({ id: 'Checkpoint' });
+export type CheckpointView = z.infer<typeof checkpointView>;
 
 export const eventView = z
   .object({
@@ -135,6 +162,7 @@ export const listJobsQuery = z.strictObject({
   state: z.enum(JOB_STATES).optional(),
   name: z.string().max(JOB_LIMITS.nameLength).optional(),
   owner: z.string().max(200).optional(),
+  parent: z.string().max(200).optional(),
 });
 export type ListJobsQuery = z.infer<typeof listJobsQuery>;
 
@@ -143,3 +171,35 @@ export const pageQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(LIST_PAGE_LIMIT).default(100),
 });
 export type PageQuery = z.infer<typeof pageQuery>;
+
+/** Lists by task can be of one task alone. */
+export const taskPageQuery = pageQuery.extend({
+  task: z.coerce.number().int().min(0).optional(),
+});
+export type TaskPageQuery = z.infer<typeof taskPageQuery>;
+
+export const resultView = z
+  .object({
+    task: z.string(),
+    /** The uid of the attempt that left it. */
+    attempt: z.string(),
+    /** The blob that lists its files. */
+    manifest: z.string(),
+    bytes: z.int(),
+    files: z.array(
+      z.object({
+        path: z.string(),
+        size: z.int(),
+        hash: z.string(),
+        executable: z.boolean(),
+      }),
+    ),
+    links: z.array(z.object({ path: z.string(), target: z.string() })),
+  })
+  .meta({ id: 'Result' });
+export type ResultView = z.infer<typeof resultView>;
+
+export const checkpointAsked = z.object({
+  /** Ids of the tasks that were asked. */
+  tasks: z.array(z.string()),
+});

@@ -3,8 +3,9 @@ import { assign } from './assign.ts';
 import { deleteBudget, setBudget } from './budgets.ts';
 import { cancel } from './cancel.ts';
 import { charge } from './charges.ts';
+import { addCheckpoint } from './checkpoints.ts';
 import { giveUp, lose, stop } from './endings.ts';
-import type { Mutation, Result } from './mutations.ts';
+import { DONE, type Mutation, type Result } from './mutations.ts';
 import { preempt, withdraw } from './nominations.ts';
 import { observe } from './observe.ts';
 import type { State } from './state.ts';
@@ -32,6 +33,8 @@ export function apply(state: State, mutation: Mutation, nowMs: number): Result {
       return deleteBudget(state, mutation, nowMs);
     case 'observe':
       return observe(state, mutation, nowMs);
+    case 'add-checkpoint':
+      return addCheckpoint(state, mutation, nowMs);
     case 'stop':
       return stop(state, mutation, nowMs);
     case 'lose':
@@ -44,6 +47,11 @@ export function apply(state: State, mutation: Mutation, nowMs: number): Result {
       return moveLiveWorker(state, mutation, nowMs);
     case 'drain':
       return drain(state, mutation, nowMs);
+    case 'note': {
+      const { kind: _kind, what, ...note } = mutation;
+      state.note(nowMs, { kind: what, ...note });
+      return DONE;
+    }
     case 'create-token':
       return createToken(state, mutation, nowMs);
     case 'revoke-token':

@@ -1,5 +1,5 @@
 /** Assignment: attempts and claims appear together, for one task or a whole gang. */
-import type { Attempt } from '../model/attempt.ts';
+import { NO_FACTS, type Attempt } from '../model/attempt.ts';
 import type { Claim } from '../model/claim.ts';
 import type { Task } from '../model/task.ts';
 import { hold, overBudget } from './accounts.ts';
@@ -127,6 +127,9 @@ function assignOne(state: State, live: LiveJob, task: Task, claim: Claim, nowMs:
     charges: 0,
     chargedMicros: 0,
     chargedDeviceMs: 0,
+    facts: NO_FACTS,
+    result: null,
+    resultBytes: null,
     version: 1,
   };
   state.addAttempt(attempt, claim);

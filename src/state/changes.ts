@@ -5,6 +5,7 @@
 import type { Attempt } from '../model/attempt.ts';
 import type { Account } from '../model/account.ts';
 import type { Budget } from '../model/budget.ts';
+import type { Checkpoint } from '../model/checkpoint.ts';
 import type { Claim } from '../model/claim.ts';
 import type { Event, EventKind } from '../model/event.ts';
 import type { AttemptUid, JobId, TaskId, WorkerId } from '../model/ids.ts';
@@ -39,6 +40,7 @@ export class Changes {
   readonly attempts = new Map<Attempt, Operation>();
   readonly workers = new Map<Worker, Operation>();
   readonly tokens = new Map<Token, Operation>();
+  readonly checkpoints = new Map<Checkpoint, 'insert' | 'delete'>();
   readonly claims = new Map<Claim, RowOperation>();
   readonly budgets = new Map<Budget, RowOperation>();
   readonly accounts = new Map<Account, Operation>();
@@ -58,6 +60,10 @@ export class Changes {
       this.accounts.size === 0
     );
   }
+}
+
+export function mark<Row>(rows: Map<Row, Operation>, row: Row): void {
+  if (!rows.has(row)) rows.set(row, 'update');
 }
 
 export interface EventNote {

@@ -4,16 +4,18 @@
  */
 import { moveAttempt } from '../core/lifecycle/attempt.ts';
 import { taskEnded } from '../core/lifecycle/task.ts';
-import { decideRetry, type Ending } from '../core/retry.ts';
+import { decideRetry } from '../core/retry.ts';
 import type { Attempt, StopCause } from '../model/attempt.ts';
 import type { Task } from '../model/task.ts';
 import { releaseDependents } from './after.ts';
 import { settle } from './charges.ts';
+import { endChildren } from './family.ts';
 import { failRound, memberSucceeded } from './gangs.ts';
 import { DONE, missing, stale } from './mutations.ts';
-import type { GiveUp, Lose, Result, Stop } from './mutations.ts';
+import type { AttemptEnding, GiveUp, Lose, Result, Stop } from './mutations.ts';
 import { endingOf, type LiveJob } from './live.ts';
 import type { State } from './state.ts';
+import { revokeTokensOf } from './tokens.ts';
 
 export function stop(state: State, mutation: Stop, nowMs: number): Result {
   const attempts: Attempt[] = [];
@@ -91,8 +93,6 @@ export function stopAttempt(
   });
 }
 
-export type AttemptEnding = Ending & { stdoutBytes: number | null; stderrBytes: number | null };
-
 /** The attempt is over: its claim is free, and its task goes on, waits again or ends. */
 export function endAttempt(
   state: State,
@@ -111,10 +111,13 @@ export function endAttempt(
   attempt.endedAtMs = nowMs;
   attempt.stdoutBytes = ending.stdoutBytes;
   attempt.stderrBytes = ending.stderrBytes;
+  attempt.result = ending.result?.manifest ?? null;
+  attempt.resultBytes = ending.result?.bytes ?? null;
   state.touchAttempt(attempt);
   // Whoever noticed it, the controller or the agent: what is lost went with its machine.
   settle(state, attempt, ending.hostFault || ending.cause === 'lost', nowMs);
   state.dropAttempt(attempt);
+  revokeTokensOf(state, attempt.uid, nowMs);
   const found = state.task(attempt.task);
   if (!found || taskEnded(found.task.state)) return;
   settleTask(state, found.live, found.task, attempt, ending, nowMs);
@@ -217,6 +220,7 @@ function endJob(state: State, live: LiveJob, nowMs: number): void {
     data: { state: ending.state, exitCode: ending.exitCode },
   });
   releaseDependents(state, live, nowMs);
+  endChildren(state, live.job, nowMs);
 }
 
 function noteTask(

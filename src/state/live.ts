@@ -8,6 +8,7 @@ import type { Capacity } from '../core/placement/capacity.ts';
 import type { Attempt } from '../model/attempt.ts';
 import type { Account } from '../model/account.ts';
 import type { Budget } from '../model/budget.ts';
+import type { Checkpoint } from '../model/checkpoint.ts';
 import type { Claim } from '../model/claim.ts';
 import type { AttemptUid, ClusterId, JobId } from '../model/ids.ts';
 import type { Job } from '../model/job.ts';
@@ -90,6 +91,10 @@ export interface KeyedSubmission {
   entry: IdempotencyEntry;
 }
 
+export function idempotencyKey(tenant: string, key: string): string {
+  return `${tenant}\n${key}`;
+}
+
 /** What a rebuild starts from: rows of everything that has not ended. */
 export interface Snapshot {
   clusterId: ClusterId;
@@ -99,6 +104,8 @@ export interface Snapshot {
   jobs: Job[];
   tasks: Task[];
   attempts: Attempt[];
+  /** Oldest first. */
+  checkpoints: Checkpoint[];
   claims: Claim[];
   workers: Worker[];
   tokens: Token[];
@@ -111,9 +118,10 @@ export interface Snapshot {
 
 /** What a store that nothing was written to yet would give. */
 export function emptySnapshot(clusterId: ClusterId, epoch: number): Snapshot {
-  const work = { jobs: [], tasks: [], attempts: [], claims: [], workers: [], tokens: [] };
+  const jobs = { jobs: [], tasks: [], attempts: [], checkpoints: [] };
+  const fleet = { claims: [], workers: [], tokens: [] };
   const money = { budgets: [], accounts: [], usageDays: [] };
-  return { clusterId, epoch, seq: 0, ...work, ...money, idempotency: [] };
+  return { clusterId, epoch, seq: 0, ...jobs, ...fleet, ...money, idempotency: [] };
 }
 
 /** Indices of an array need not be dense; the list is sorted by them. */

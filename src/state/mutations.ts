@@ -2,6 +2,7 @@
 import type { StopCause } from '../model/attempt.ts';
 import type { Budget } from '../model/budget.ts';
 import type { Claim } from '../model/claim.ts';
+import type { Event } from '../model/event.ts';
 import type { AttemptUid, JobId, TaskId, TokenId, WorkerId } from '../model/ids.ts';
 import type { After, JobSpec } from '../model/job.ts';
 import type { Token } from '../model/token.ts';
@@ -20,6 +21,8 @@ export interface Submit {
   owner: string;
   submittingPrincipal: string;
   specs: JobSpec[];
+  /** The job whose attempt submits; absent: a user does. */
+  parent?: JobId;
   /** Jobs of this submission that wait for others of it, by position: they have no ids yet. */
   links: SubmitLink[];
   idempotencyKey: string | null;
@@ -91,7 +94,29 @@ export interface Observe {
 export interface Observed {
   uid: AttemptUid;
   state: 'STARTING' | 'RUNNING' | 'STOPPING' | 'ENDED';
-  ending: (Ending & { stdoutBytes: number | null; stderrBytes: number | null }) | null;
+  ending: AttemptEnding | null;
+  /** Told once it is known what it runs with. */
+  facts?: Record<string, string>;
+  /** For a person, while it starts or is kept: what goes on. */
+  progress?: string;
+}
+
+export interface AttemptEnding extends Ending {
+  stdoutBytes: number | null;
+  stderrBytes: number | null;
+  /** What it left: the blob of its manifest. */
+  result?: { manifest: string; bytes: number } | undefined;
+}
+
+/** An attempt has stored what its task may resume from. */
+export interface AddCheckpoint {
+  kind: 'add-checkpoint';
+  worker: WorkerId;
+  attempt: AttemptUid;
+  manifest: string;
+  bytes: number;
+  files: number;
+  reason: string;
 }
 
 export interface Stop {
@@ -136,9 +161,22 @@ export interface Drain {
   by: string;
 }
 
+/** Somebody looked, or was given something: kept for those who ask who did. */
+export interface Note {
+  kind: 'note';
+  what: 'job.inside' | 'secrets.given';
+  tenant: string;
+  job: JobId;
+  task: TaskId;
+  attempt: AttemptUid;
+  data: Event['data'];
+}
+
 export interface CreateToken {
   kind: 'create-token';
-  token: Omit<Token, 'id' | 'createdAtMs' | 'revokedAtMs'>;
+  token: Omit<Token, 'id' | 'createdAtMs' | 'revokedAtMs' | 'attempt'>;
+  /** The attempt it is good for; absent: for whoever has it. */
+  attempt?: AttemptUid;
 }
 
 export interface RevokeToken {
@@ -156,6 +194,7 @@ export type Mutation =
   | SetBudget
   | DeleteBudget
   | Observe
+  | AddCheckpoint
   | Stop
   | Lose
   | GiveUp
@@ -163,6 +202,7 @@ export type Mutation =
   | MoveWorker
   | Drain
   | CreateToken
+  | Note
   | RevokeToken;
 
 /**
@@ -174,6 +214,7 @@ export type Result =
   | { kind: 'missing'; what: string }
   | { kind: 'submitted'; ids: JobId[]; replayed: boolean }
   | { kind: 'key-mismatch' }
+  | { kind: 'name-taken'; name: string; job: JobId | null }
   | { kind: 'joined'; worker: WorkerId; superseded: boolean }
   | { kind: 'too-many'; limit: number }
   | { kind: 'token'; id: TokenId };

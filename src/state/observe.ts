@@ -1,6 +1,6 @@
 /** What agents observe, and what follows for attempts and tasks. Stale reports have no effect. */
 import { moveAttempt } from '../core/lifecycle/attempt.ts';
-import type { Attempt } from '../model/attempt.ts';
+import { NO_FACTS, type Attempt } from '../model/attempt.ts';
 import { endAttempt, lostEnding } from './endings.ts';
 import { DONE, missing, type Observe, type Observed, type Result } from './mutations.ts';
 import type { LiveWorker } from './live.ts';
@@ -25,6 +25,14 @@ function observeOne(state: State, attempt: Attempt, seen: Observed, nowMs: numbe
     }
     endAttempt(state, attempt, seen.ending, nowMs);
     return;
+  }
+  if (seen.facts && attempt.facts === NO_FACTS) {
+    attempt.facts = seen.facts;
+    state.touchAttempt(attempt);
+  }
+  if (seen.progress !== undefined && seen.progress !== attempt.message) {
+    attempt.message = seen.progress;
+    state.touchAttempt(attempt);
   }
   if (seen.state === 'STARTING' && attempt.state === 'ASSIGNED') {
     attempt.state = moveAttempt('start', attempt.state);

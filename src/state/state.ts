@@ -18,13 +18,16 @@ import type { Token } from '../model/token.ts';
 import type { Worker } from '../model/worker.ts';
 import { Accounts } from './accounts.ts';
 import { waitForOthers } from './after.ts';
-import { Changes, type EventNote, type Operation } from './changes.ts';
+import { Changes, mark, type EventNote } from './changes.ts';
+import { Checkpoints } from './checkpoints.ts';
 import { Deltas } from './deltas.ts';
-import { LiveAttempts, taskAt } from './live.ts';
+import { Family } from './family.ts';
+import { idempotencyKey, LiveAttempts, taskAt } from './live.ts';
 import type { IdempotencyEntry, KeyedSubmission, LiveJob, LiveWorker } from './live.ts';
 import type { Nomination, Snapshot } from './live.ts';
 import { adoptNomination, dropNomination, release, setAside, take } from './holdings.ts';
 import { classKeyOf } from './requests.ts';
+import { adoptToken } from './tokens.ts';
 import { UsageDays } from './usageDays.ts';
 import { completeTasks, UNTOUCHED } from './tasks.ts';
 
@@ -44,6 +47,8 @@ export class State {
   readonly claims = new Map<AttemptUid, Claim>();
   readonly tokens = new Map<TokenId, Token>();
   readonly tokensByHash = new Map<string, Token>();
+  /** Of running jobs that may submit others. */
+  readonly attemptTokens = new Map<AttemptUid, Token[]>();
   /** Pools that a join token was made for. */
   readonly pools = new Set<string>();
   /** Pools as configured. */
@@ -51,6 +56,8 @@ export class State {
   readonly idempotency = new Map<string, IdempotencyEntry>();
   readonly accounts: Accounts;
   readonly usageDays: UsageDays;
+  readonly checkpoints: Checkpoints;
+  readonly family = new Family();
   readonly nominations = new Map<TaskId, Nomination>();
   /** Who waits for a job to end. */
   readonly dependents = new Map<JobId, Set<LiveJob>>();
@@ -72,6 +79,7 @@ export class State {
     this.halfLifeMs = options.halfLifeMs ?? DEFAULT_HALF_LIFE_MS;
     this.accounts = new Accounts(snapshot.accounts, snapshot.budgets);
     this.usageDays = new UsageDays(snapshot.usageDays);
+    this.checkpoints = new Checkpoints(snapshot.checkpoints);
     this.clusterId = snapshot.clusterId;
     this.epoch = snapshot.epoch;
     this.#seq = snapshot.seq;
@@ -93,7 +101,7 @@ export class State {
     for (const claim of snapshot.claims) adoptNomination(this, claim);
     for (const live of this.jobs.values()) waitForOthers(this, live, 0);
     for (const account of this.accounts.all()) this.deltas.accounts.add(account);
-    for (const token of snapshot.tokens) this.#adoptToken(token);
+    for (const token of snapshot.tokens) adoptToken(this, token);
     for (const { tenant, key, entry } of snapshot.idempotency) {
       this.idempotency.set(idempotencyKey(tenant, key), entry);
     }
@@ -232,16 +240,6 @@ export class State {
     this.wake.add(live.worker.id);
   }
 
-  addToken(token: Token): void {
-    this.#adoptToken(token);
-    this.changes.tokens.set(token, 'insert');
-  }
-
-  dropToken(token: Token): void {
-    this.tokensByHash.delete(token.hash);
-    mark(this.changes.tokens, token);
-  }
-
   /** After their end was committed nobody needs ended jobs in memory. */
   evict(changes: Changes): void {
     for (const job of changes.endings.keys()) {
@@ -249,7 +247,9 @@ export class State {
       if (!live || live.attempts.size > 0) continue;
       this.jobs.delete(job.id);
       this.timed.delete(live);
+      this.family.remove(live);
       this.costLimited.delete(live);
+      if (job.spec.checkpoint) this.checkpoints.forget(live);
     }
   }
 
@@ -264,6 +264,7 @@ export class State {
       master: null,
     };
     this.jobs.set(job.id, live);
+    this.family.add(live);
     if (job.spec.timeLimitMs > 0 || job.spec.startWithinMs > 0) this.timed.add(live);
     if (job.spec.maxCostMicros > 0) this.costLimited.add(live);
     return live;
@@ -281,18 +282,4 @@ export class State {
     this.workers.get(attempt.worker)?.attempts.set(attempt.uid, attempt);
     this.wake.add(attempt.worker);
   }
-
-  #adoptToken(token: Token): void {
-    this.tokens.set(token.id, token);
-    if (token.kind === 'join') this.pools.add(token.pool);
-    if (token.revokedAtMs === null) this.tokensByHash.set(token.hash, token);
-  }
-}
-
-export function idempotencyKey(tenant: string, key: string): string {
-  return `${tenant}\n${key}`;
-}
-
-function mark<Row>(rows: Map<Row, Operation>, row: Row): void {
-  if (!rows.has(row)) rows.set(row, 'update');
 }

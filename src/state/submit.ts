@@ -2,11 +2,14 @@
 import type { JobId } from '../model/ids.ts';
 import type { Job, JobSpec } from '../model/job.ts';
 import { waitForOthers } from './after.ts';
-import type { LiveJob } from './live.ts';
-import type { Result, Submit, SubmitLink } from './mutations.ts';
-import { idempotencyKey, type State } from './state.ts';
+import { cancel } from './cancel.ts';
+import { mindsNames, takenNames, type Taken } from './family.ts';
+import { idempotencyKey, type LiveJob } from './live.ts';
+import { stale, type Result, type Submit, type SubmitLink } from './mutations.ts';
+import type { State } from './state.ts';
 import { newTasks, taskCount } from './tasks.ts';
 
+const NONE_TAKEN: Taken = new Map();
 /** How long a key is remembered. */
 export const IDEMPOTENCY_MS = 24 * 3600 * 1000;
 
@@ -20,22 +23,43 @@ export function submit(state: State, mutation: Submit, nowMs: number): Result {
       return { kind: 'submitted', ids: known.ids, replayed: true };
     }
   }
-  const ids = mutation.specs.map(() => state.mint('j') as JobId);
-  const jobs = mutation.specs.map((spec, at) =>
-    addJob(
-      state,
-      mutation,
-      ids[at] as JobId,
-      mutation.links.length > 0 ? linked(spec, at, mutation.links, ids) : spec,
-      nowMs,
-    ),
-  );
-  for (const live of jobs) if (live.job.spec.after.length > 0) waitForOthers(state, live, nowMs);
+  const { specs, parent } = mutation;
+  if (parent !== undefined && !mayHaveChildren(state.jobs.get(parent))) {
+    return stale(`job ${parent} is ending`);
+  }
+  const taken = mindsNames(specs) ? takenNames(state, mutation) : NONE_TAKEN;
+  if ('refused' in taken) return { kind: 'name-taken', name: taken.refused, job: taken.job };
+  const kept = replaceOthers(state, taken, nowMs);
+  const ids = specs.map((_spec, at) => kept.get(at) ?? (state.mint('j') as JobId));
+  const fresh: LiveJob[] = [];
+  for (const [at, spec] of specs.entries()) {
+    if (kept.has(at)) continue;
+    const whole = mutation.links.length > 0 ? linked(spec, at, mutation.links, ids) : spec;
+    fresh.push(addJob(state, mutation, ids[at] as JobId, whole, nowMs));
+  }
+  for (const live of fresh) if (live.job.spec.after.length > 0) waitForOthers(state, live, nowMs);
   if (key !== null) {
     const entry = { bodyHash: bodyHash ?? '', ids, createdAtMs: nowMs };
     state.addKey({ tenant: mutation.tenant, key, entry });
   }
   return { kind: 'submitted', ids, replayed: false };
+}
+
+function mayHaveChildren(parent: LiveJob | undefined): boolean {
+  return parent?.job.endedAtMs === null && parent.job.cancelRequestedAtMs === null;
+}
+
+/** Those that stay in the place of a new one, by its position; those that must go are asked to. */
+function replaceOthers(state: State, taken: Taken, nowMs: number): Map<number, JobId> {
+  const kept = new Map<number, JobId>();
+  for (const [at, { rule, live }] of taken) {
+    if (rule === 'keep') kept.set(at, live.job.id);
+    else {
+      const by = 'a new job of the same name';
+      cancel(state, { kind: 'cancel', job: live.job.id, by }, nowMs);
+    }
+  }
+  return kept;
 }
 
 function linked(spec: JobSpec, at: number, links: SubmitLink[], ids: JobId[]): JobSpec {
@@ -57,11 +81,14 @@ function addJob(state: State, mutation: Submit, id: JobId, spec: JobSpec, nowMs:
     taskCount: taskCount(spec),
     round: 0,
     createdAtMs: nowMs,
+    parent: mutation.parent ?? null,
+    root: rootOf(state, mutation.parent),
     cancelRequestedAtMs: null,
     cancelledBy: null,
     endedAtMs: null,
     spentMicros: 0,
-    version: 1,
+    // The first version's row has no parent.
+    version: mutation.parent === undefined ? 1 : 2,
   };
   const live = state.addJob(job, newTasks(job));
   state.note(nowMs, {
@@ -71,6 +98,10 @@ function addJob(state: State, mutation: Submit, id: JobId, spec: JobSpec, nowMs:
     data: { by: mutation.submittingPrincipal, tasks: job.taskCount },
   });
   return live;
+}
+
+function rootOf(state: State, parent: JobId | undefined): JobId | null {
+  return parent === undefined ? null : (state.jobs.get(parent)?.job.root ?? parent);
 }
 
 /** Entries are in order of time, so this stops at the first young one. */

@@ -6,6 +6,7 @@ import type { Snapshot } from '../state/live.ts';
 import type { TableName } from './tables.ts';
 import type {
   AttemptRow,
+  CheckpointRow,
   ControllerRow,
   EventRow,
   JobRow,
@@ -58,6 +59,9 @@ export interface JobFilter {
   endState?: string;
   name?: string;
   owner?: string;
+  parent?: string;
+  /** Only of this line of jobs, its first included. */
+  root?: string;
 }
 
 /** Reads of what is committed, on a connection of their own. Ask for whom first. */
@@ -72,6 +76,13 @@ export interface TenantHistory {
   jobs(filter: JobFilter): Promise<JobRow[]>;
   tasks(job: string, afterIndex: number, limit: number): Promise<TaskRow[]>;
   attempts(job: string, after: [index: number, n: number], limit: number): Promise<AttemptRow[]>;
+  checkpoints(
+    job: string,
+    after: [index: number, n: number],
+    limit: number,
+  ): Promise<CheckpointRow[]>;
+  /** From the newest to the oldest. */
+  audited(before: [epoch: number, seq: number], limit: number): Promise<EventRow[]>;
   events(job: string, after: [epoch: number, seq: number], limit: number): Promise<EventRow[]>;
 }
 

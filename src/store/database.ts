@@ -25,6 +25,8 @@ export interface JobRow {
   failed: number | null;
   cancelled: number | null;
   unschedulable: number | null;
+  parent: string | null;
+  root: string | null;
 }
 
 export interface TaskRow {
@@ -69,7 +71,23 @@ export interface AttemptRow {
   charges: number;
   charged_micros: number;
   charged_device_ms: number;
+  facts: string;
+  result: string | null;
+  result_bytes: number | null;
   version: number;
+}
+
+export interface CheckpointRow {
+  job: string;
+  task_index: number;
+  n: number;
+  attempt: string;
+  tenant: string;
+  manifest: string;
+  bytes: number;
+  files: number;
+  reason: string;
+  created_at_ms: number;
 }
 
 export interface ClaimRow {
@@ -116,6 +134,7 @@ export interface TokenRow {
   max_live_workers: number;
   created_at_ms: number;
   expires_at_ms: number | null;
+  attempt: string | null;
   revoked_at_ms: number | null;
 }
 
@@ -209,6 +228,7 @@ export interface Database {
   submissions: SubmissionRow;
   tasks: TaskRow;
   attempts: AttemptRow;
+  checkpoints: CheckpointRow;
   claims: ClaimRow;
   workers: WorkerRow;
   tokens: TokenRow;

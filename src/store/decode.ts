@@ -1,7 +1,8 @@
 /** From rows back to the state's entities, for the rebuild. */
-import type { Attempt } from '../model/attempt.ts';
+import { NO_FACTS, type Attempt } from '../model/attempt.ts';
 import type { Account } from '../model/account.ts';
 import type { Budget } from '../model/budget.ts';
+import type { Checkpoint } from '../model/checkpoint.ts';
 import type { Claim } from '../model/claim.ts';
 import { taskId, type JobId } from '../model/ids.ts';
 import type { Job } from '../model/job.ts';
@@ -11,7 +12,7 @@ import type { Token } from '../model/token.ts';
 import type { UsageDay } from '../model/usageDay.ts';
 import type { Worker } from '../model/worker.ts';
 import type { AttemptRow, ClaimRow, JobRow, TaskRow, TokenRow, WorkerRow } from './database.ts';
-import type { AccountRow, BudgetRow, UsageDayRow } from './database.ts';
+import type { AccountRow, BudgetRow, CheckpointRow, UsageDayRow } from './database.ts';
 
 export function decodeJob(row: JobRow): Job {
   return {
@@ -25,6 +26,8 @@ export function decodeJob(row: JobRow): Job {
     taskCount: row.task_count,
     round: row.round,
     createdAtMs: row.created_at_ms,
+    parent: row.parent as Job['parent'],
+    root: row.root as Job['root'],
     cancelRequestedAtMs: row.cancel_requested_at_ms,
     cancelledBy: row.cancelled_by,
     endedAtMs: row.ended_at_ms,
@@ -79,7 +82,25 @@ export function decodeAttempt(row: AttemptRow): Attempt {
     charges: row.charges,
     chargedMicros: row.charged_micros,
     chargedDeviceMs: row.charged_device_ms,
+    facts: row.facts === '{}' ? NO_FACTS : (JSON.parse(row.facts) as Attempt['facts']),
+    result: row.result,
+    resultBytes: row.result_bytes,
     version: row.version,
+  };
+}
+
+export function decodeCheckpoint(row: CheckpointRow): Checkpoint {
+  return {
+    job: row.job as JobId,
+    index: row.task_index,
+    n: row.n,
+    attempt: row.attempt as Checkpoint['attempt'],
+    tenant: row.tenant,
+    manifest: row.manifest,
+    bytes: row.bytes,
+    files: row.files,
+    reason: row.reason,
+    createdAtMs: row.created_at_ms,
   };
 }
 
@@ -132,6 +153,7 @@ export function decodeToken(row: TokenRow): Token {
     maxLiveWorkers: row.max_live_workers,
     createdAtMs: row.created_at_ms,
     expiresAtMs: row.expires_at_ms,
+    attempt: row.attempt as Token['attempt'],
     revokedAtMs: row.revoked_at_ms,
   };
 }

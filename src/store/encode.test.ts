@@ -131,6 +131,8 @@ test('rows decode to what was encoded', () => {
 
 /** What the schema gives a job's row by default. */
 const FRESH_JOB = {
+  parent: null,
+  root: null,
   round: 0,
   cancel_requested_at_ms: null,
   cancelled_by: null,

@@ -2,7 +2,8 @@
  * From what changed in the state to the rows of one batch. Runs on the hot path: plain arrays, no
  * objects.
  */
-import type { Attempt } from '../model/attempt.ts';
+import { NO_FACTS, type Attempt } from '../model/attempt.ts';
+import type { Checkpoint } from '../model/checkpoint.ts';
 import type { Claim } from '../model/claim.ts';
 import type { Event } from '../model/event.ts';
 import type { Job } from '../model/job.ts';
@@ -15,7 +16,7 @@ import type { Changes, JobEnding } from '../state/changes.ts';
 import type { KeyedSubmission } from '../state/live.ts';
 import type { Value, WriteBatch } from './contract.ts';
 import { encodeMoney } from './encodeMoney.ts';
-import { split } from './rows.ts';
+import { nothing, split } from './rows.ts';
 
 export function encodeBatch(changes: Changes, epoch: number, seq: number): WriteBatch {
   const tables: WriteBatch['tables'] = {};
@@ -38,6 +39,9 @@ export function encodeBatch(changes: Changes, epoch: number, seq: number): Write
   }
   if (changes.attempts.size > 0) {
     tables.attempts = split(changes.attempts, attemptKey, attemptFixed, attemptMutable, untouched);
+  }
+  if (changes.checkpoints.size > 0) {
+    tables.checkpoints = split(changes.checkpoints, checkpointKey, checkpointFixed, nothing);
   }
   if (changes.claims.size > 0) {
     tables.claims = split(changes.claims, claimKey, claimFixed, (to, claim) =>
@@ -94,6 +98,8 @@ function jobMutable(to: Value[], job: Job, ending: JobEnding | undefined): void 
     ending?.failed ?? null,
     ending?.cancelled ?? null,
     ending?.unschedulable ?? null,
+    job.parent,
+    job.root,
   );
 }
 
@@ -155,8 +161,20 @@ function attemptMutable(to: Value[], attempt: Attempt): void {
     attempt.charges,
     attempt.chargedMicros,
     attempt.chargedDeviceMs,
+    attempt.facts === NO_FACTS ? '{}' : JSON.stringify(attempt.facts),
+    attempt.result,
+    attempt.resultBytes,
     attempt.version,
   );
+}
+
+function checkpointKey(to: Value[], checkpoint: Checkpoint): void {
+  to.push(checkpoint.job, checkpoint.index, checkpoint.n);
+}
+
+function checkpointFixed(to: Value[], checkpoint: Checkpoint): void {
+  const { attempt, tenant, manifest, bytes, files, reason, createdAtMs } = checkpoint;
+  to.push(attempt, tenant, manifest, bytes, files, reason, createdAtMs);
 }
 
 function claimKey(to: Value[], claim: Claim): void {
@@ -210,6 +228,7 @@ function tokenFixed(to: Value[], token: Token): void {
     token.maxLiveWorkers,
     token.createdAtMs,
     token.expiresAtMs,
+    token.attempt,
   );
 }
 

@@ -5,7 +5,7 @@ import type { LedgerEntry } from '../model/ledger.ts';
 import type { UsageDay } from '../model/usageDay.ts';
 import type { Changes } from '../state/changes.ts';
 import type { Value, WriteBatch } from './contract.ts';
-import { split } from './rows.ts';
+import { nothing, split } from './rows.ts';
 
 export function encodeMoney(changes: Changes, tables: WriteBatch['tables']): void {
   if (changes.budgets.size > 0) {
@@ -26,10 +26,6 @@ export function encodeMoney(changes: Changes, tables: WriteBatch['tables']): voi
 
 function byWhom(to: Value[], { tenant, user }: { tenant: string; user: string }): void {
   to.push(tenant, user);
-}
-
-function nothing(): void {
-  // Every column of these tables but the key may change.
 }
 
 function budgetMutable(to: Value[], budget: Budget): void {

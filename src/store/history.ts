@@ -1,6 +1,7 @@
 /** History: what ended lives only here, read on a connection of its own. */
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
+import { AUDITED } from '../model/event.ts';
 import type { History, JobFilter, SystemHistory, TenantHistory } from './contract.ts';
 import type { Database } from './database.ts';
 
@@ -45,6 +46,29 @@ function tenantHistory(db: Kysely<Database>, tenant: string): TenantHistory {
         .orderBy('n')
         .limit(limit)
         .execute(),
+    checkpoints: (job, [index, n], limit) =>
+      db
+        .selectFrom('checkpoints')
+        .selectAll()
+        .where('job', '=', job)
+        .where('tenant', '=', tenant)
+        .where(sql<boolean>`(task_index, n) > (${index}, ${n})`)
+        .orderBy('task_index')
+        .orderBy('n')
+        .limit(limit)
+        .execute(),
+    audited: ([epoch, seq], limit) =>
+      db
+        .selectFrom('events')
+        .selectAll()
+        .where('tenant', '=', tenant)
+        // Literals, so that both planners see that the partial index covers it.
+        .where(sql<boolean>`kind IN (${sql.join(AUDITED.map((kind) => sql.lit(kind)))})`)
+        .where(sql<boolean>`(epoch, seq) < (${epoch}, ${seq})`)
+        .orderBy('epoch', 'desc')
+        .orderBy('seq', 'desc')
+        .limit(limit)
+        .execute(),
     events: (job, [epoch, seq], limit) =>
       db
         .selectFrom('events')
@@ -66,6 +90,11 @@ function listJobs(db: Kysely<Database>, tenant: string, filter: JobFilter) {
     query = query.where('name', '=', filter.name);
   }
   if (filter.owner !== undefined) query = query.where('owner', '=', filter.owner);
+  if (filter.parent !== undefined) query = query.where('parent', '=', filter.parent);
+  const { root } = filter;
+  if (root !== undefined) {
+    query = query.where((or) => or.or([or('root', '=', root), or('id', '=', root)]));
+  }
   if (filter.endState !== undefined) {
     query = query.where('end_state', '=', filter.endState);
     // Spelled out so that both planners see that the partial index covers it.

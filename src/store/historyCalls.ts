@@ -40,6 +40,8 @@ export function historyClient(calls: HistoryCalls): History {
         jobs: ask(tenant, 'jobs'),
         tasks: ask(tenant, 'tasks'),
         attempts: ask(tenant, 'attempts'),
+        checkpoints: ask(tenant, 'checkpoints'),
+        audited: ask(tenant, 'audited'),
         events: ask(tenant, 'events'),
       }) as TenantHistory,
     system: () => system,

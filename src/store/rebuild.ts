@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely';
 import type { ClusterId, JobId } from '../model/ids.ts';
 import type { Snapshot } from '../state/live.ts';
 import { IDEMPOTENCY_MS } from '../state/submit.ts';
-import { decodeAttempt, decodeClaim, decodeJob, decodeTask } from './decode.ts';
+import { decodeAttempt, decodeCheckpoint, decodeClaim, decodeJob, decodeTask } from './decode.ts';
 import {
   decodeAccount,
   decodeBudget,
@@ -27,6 +27,12 @@ export async function readSnapshot(
     .where('job', 'in', live)
     .where('state', '<>', 'ENDED')
     .execute();
+  const checkpoints = await db
+    .selectFrom('checkpoints')
+    .selectAll()
+    .where('job', 'in', live)
+    .orderBy('n')
+    .execute();
   const claims = await db.selectFrom('claims').selectAll().execute();
   const workers = await db
     .selectFrom('workers')
@@ -49,6 +55,7 @@ export async function readSnapshot(
     jobs: jobs.map(decodeJob),
     tasks: tasks.map(decodeTask),
     attempts: attempts.map(decodeAttempt),
+    checkpoints: checkpoints.map(decodeCheckpoint),
     claims: claims.map(decodeClaim),
     workers: workers.map(decodeWorker),
     tokens: tokens.map(decodeToken),

@@ -33,7 +33,8 @@ export const TABLES: Record<TableName, Table> = {
     'tenant id',
     'cluster owner submitting_principal kind name spec task_count created_at_ms',
     `round cancel_requested_at_ms cancelled_by ended_at_ms spent_micros version
-     end_state end_reason exit_code started_at_ms succeeded failed cancelled unschedulable`,
+     end_state end_reason exit_code started_at_ms succeeded failed cancelled unschedulable
+     parent root`,
     `task_count created_at_ms round cancel_requested_at_ms ended_at_ms spent_micros version
      exit_code started_at_ms succeeded failed cancelled unschedulable`,
   ),
@@ -55,9 +56,16 @@ export const TABLES: Record<TableName, Table> = {
     'job task_index n',
     'uid tenant round worker assigned_at_ms price_micros',
     `state stop_cause cause exit_code signal message started_at_ms ended_at_ms
-     stdout_bytes stderr_bytes charges charged_micros charged_device_ms version`,
+     stdout_bytes stderr_bytes charges charged_micros charged_device_ms facts result
+     result_bytes version`,
     `task_index n round assigned_at_ms price_micros exit_code started_at_ms ended_at_ms
-     stdout_bytes stderr_bytes charges charged_micros charged_device_ms version`,
+     stdout_bytes stderr_bytes charges charged_micros charged_device_ms result_bytes version`,
+  ),
+  checkpoints: table(
+    'job task_index n',
+    'attempt tenant manifest bytes files reason created_at_ms',
+    '',
+    'task_index n bytes files created_at_ms',
   ),
   claims: table(
     'owner',
@@ -74,7 +82,8 @@ export const TABLES: Record<TableName, Table> = {
   ),
   tokens: table(
     'id',
-    `kind name tenant user_name scopes hash pool max_live_workers created_at_ms expires_at_ms`,
+    `kind name tenant user_name scopes hash pool max_live_workers created_at_ms expires_at_ms
+     attempt`,
     'revoked_at_ms',
     'max_live_workers created_at_ms expires_at_ms revoked_at_ms',
   ),

@@ -4,6 +4,7 @@ import { END_CAUSES } from '../../src/model/attempt.ts';
 import type { AttemptOrder, JoinRequest, Observation } from '../../src/protocol/agent.ts';
 import { bytes, defined, device, map, ms, nullable, small } from './arbitraries.ts';
 import { stream, text, word } from './arbitraries.ts';
+import { blobHash, orderParts } from './partArbitraries.ts';
 
 const timers = fc.record({
   workerLeaseMs: ms,
@@ -59,6 +60,14 @@ const observation: fc.Arbitrary<Observation> = defined(
     hostFault: fc.option(fc.boolean(), { nil: undefined }),
     stdoutBytes: fc.option(bytes, { nil: undefined }),
     stderrBytes: fc.option(bytes, { nil: undefined }),
+    facts: fc.option(
+      map.filter((facts) => Object.keys(facts).length > 0),
+      { nil: undefined },
+    ),
+    progress: fc.option(text, { nil: undefined }),
+    result: fc.option(fc.record({ manifest: blobHash, bytes }), { nil: undefined }),
+    unstored: fc.constantFrom(true, undefined),
+    held: fc.constantFrom(true, undefined),
   }) as fc.Arbitrary<Observation>,
 );
 
@@ -83,7 +92,7 @@ const gang = fc.record({
   visibleGpus: fc.array(small, { maxLength: 3 }),
 });
 
-const order: fc.Arbitrary<AttemptOrder> = defined(
+const plainOrder = defined(
   fc.record({
     uid: text,
     job: text,
@@ -103,6 +112,18 @@ const order: fc.Arbitrary<AttemptOrder> = defined(
     gang: fc.option(gang, { nil: undefined }),
   }) as fc.Arbitrary<AttemptOrder>,
 );
+
+const order: fc.Arbitrary<AttemptOrder> = fc
+  .tuple(plainOrder, defined(orderParts))
+  .map(([plain, parts]) => ({ ...plain, ...parts }));
+
+export const checkpointReport = fc.record({
+  uid: text,
+  manifest: blobHash,
+  bytes,
+  files: small,
+  reason: text,
+});
 
 export const syncReply = fc.record({
   clusterId: text,

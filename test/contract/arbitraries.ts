@@ -9,6 +9,7 @@ import { ARRANGEMENTS, TRUSTS } from '../../src/model/placement.ts';
 import { DEVICE_KINDS } from '../../src/model/resources.ts';
 import { TASK_STATES } from '../../src/model/task.ts';
 import { SCOPES } from '../../src/model/token.ts';
+import { jobParts } from './partArbitraries.ts';
 import type { LogQuery } from '../../src/protocol/coordinator.ts';
 
 export const text = fc.string({ unit: 'grapheme', maxLength: 20 });
@@ -45,12 +46,18 @@ export function defined<Value extends object>(value: fc.Arbitrary<Value>): fc.Ar
   );
 }
 
-export const principal = fc.record({
-  token: text.map((id) => id as TokenId),
-  tenant: text,
-  user: text,
-  scopes,
-});
+export const principal = defined(
+  fc.record({
+    token: text.map((id) => id as TokenId),
+    tenant: text,
+    user: text,
+    scopes,
+    job: fc.option(
+      text.map((id) => id as JobId),
+      { nil: undefined },
+    ),
+  }),
+);
 
 export const device = fc.record({
   index: small,
@@ -59,8 +66,7 @@ export const device = fc.record({
   memoryBytes: bytes,
 });
 
-/** Within the limits of a submission: the server checks them. */
-export const spec: fc.Arbitrary<JobSpec> = fc.record({
+const plainSpec: fc.Arbitrary<JobSpec> = fc.record({
   name: text,
   command: fc.array(word, { minLength: 1, maxLength: 5 }),
   env: fc.dictionary(
@@ -128,6 +134,11 @@ export const spec: fc.Arbitrary<JobSpec> = fc.record({
   labels: fc.dictionary(word, text, { maxKeys: 4, noNullPrototype: true }),
 });
 
+/** Within the limits of a submission: the server checks them. */
+export const spec: fc.Arbitrary<JobSpec> = fc
+  .tuple(plainSpec, defined(jobParts))
+  .map(([plain, parts]) => ({ ...plain, ...parts }));
+
 export const job = defined(
   fc.record({
     id: text,
@@ -145,6 +156,8 @@ export const job = defined(
     startedAtMs: nullable(ms),
     endedAtMs: nullable(ms),
     cancelRequestedAtMs: nullable(ms),
+    parent: nullable(text),
+    root: nullable(text),
     exitCode,
     tasks: fc.record({
       total: small,
@@ -189,6 +202,22 @@ export const attempt = fc.record({
   assignedAtMs: ms,
   startedAtMs: nullable(ms),
   endedAtMs: nullable(ms),
+  facts: map,
+  result: nullable(text),
+  resultBytes: nullable(bytes),
+  priceMicros: bytes,
+  chargedMicros: bytes,
+});
+
+export const checkpoint = fc.record({
+  task: text,
+  n: small,
+  attempt: text,
+  manifest: text,
+  bytes,
+  files: small,
+  reason: text,
+  createdAtMs: ms,
 });
 
 const fact = fc.oneof(text, fc.double({ noNaN: true }), fc.boolean(), fc.constant(null));
@@ -202,6 +231,12 @@ export const event = fc.record({
   attempt: nullable(text),
   worker: nullable(text),
   data: fc.dictionary(word, fact, { maxKeys: 5, noNullPrototype: true }),
+});
+
+export const accessRecord = fc.record({
+  how: text,
+  attempt: text,
+  details: fc.dictionary(word, fact, { maxKeys: 5, noNullPrototype: true }),
 });
 
 export const queueEntry = fc.record({
@@ -249,6 +284,7 @@ export const listJobsQuery = defined(
     state: fc.option(fc.constantFrom(...JOB_STATES), { nil: undefined }),
     name: fc.option(text, { nil: undefined }),
     owner: fc.option(text, { nil: undefined }),
+    parent: fc.option(text, { nil: undefined }),
   }),
 );
 

@@ -47,13 +47,14 @@ export const token = defined(
     createdAtMs: ms,
     expiresAtMs: nullable(ms),
     revokedAtMs: nullable(ms),
+    attempt: nullable(text),
     secret: fc.option(text, { nil: undefined }),
   }),
 );
 
 export const createToken = defined(
   fc.record({
-    kind: fc.constantFrom(...TOKEN_KINDS),
+    kind: fc.constantFrom('user' as const, 'join' as const),
     name: text,
     user: fc.option(word, { nil: undefined }),
     scopes,

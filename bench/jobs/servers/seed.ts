@@ -101,6 +101,8 @@ function endedJob({ mint, spec }: Seeding, createdAtMs: number, endedAtMs: numbe
     taskCount: 1,
     round: 0,
     createdAtMs,
+    parent: null,
+    root: null,
     cancelRequestedAtMs: null,
     cancelledBy: null,
     spentMicros: 0,
@@ -153,6 +155,9 @@ function endedAttempt(job: Job, worker: WorkerId, end: AttemptEnd): Attempt {
     charges: 0,
     chargedMicros: 0,
     chargedDeviceMs: 0,
+    facts: {},
+    result: null,
+    resultBytes: null,
     version: 4,
     ...end,
   };

@@ -9,6 +9,7 @@ import type { ChildProcess } from 'node:child_process';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { AttemptOrder, Observation } from '../../protocol/agent.ts';
+import type { Kept } from './around.ts';
 import type { CgroupHost } from './cgroups.ts';
 import { decideEnd, type End } from './ending.ts';
 import {
@@ -54,8 +55,12 @@ export interface Attempt {
   graceMs: number;
   memoryBytes: number;
   cgroups: string[];
-  /** Set while a gang's member waits for the others: nothing was started yet. */
-  meeting: AbortController | undefined;
+  /** Set while it is prepared, or a gang's member waits for the others: nothing runs yet. */
+  starting: AbortController | undefined;
+  /** Set while what it left is being kept: nothing runs any more. */
+  finishing: AbortController | undefined;
+  facts: Record<string, string> | undefined;
+  order: AttemptOrder | undefined;
   /** Set when this process started the shim. */
   child: ChildProcess | undefined;
   processes: Processes | 'none' | undefined;
@@ -78,7 +83,10 @@ export function newAttempt(
     graceMs: order?.graceMs ?? 0,
     memoryBytes: order?.memoryBytes ?? 0,
     cgroups: [],
-    meeting: undefined,
+    starting: undefined,
+    finishing: undefined,
+    facts: undefined,
+    order,
     child: undefined,
     processes: undefined,
     stop: undefined,
@@ -94,6 +102,8 @@ export interface Machine {
   clock: Clock;
   cgroups: CgroupHost | undefined;
   log: Log;
+  /** Keeps what an attempt left; undefined while that goes on. Absent: nothing is kept. */
+  keep?: (attempt: Attempt, how: End) => Kept | undefined;
 }
 
 /** In how many ms to look again; undefined when an event will tell. */
@@ -107,7 +117,7 @@ export function advance(machine: Machine, attempt: Attempt): number | undefined 
   }
   if (processes.bootId !== machine.bootId) {
     const exit = readExit(directory, true);
-    return end(machine, attempt, decide(machine, attempt, exit, 'the machine was restarted'));
+    return conclude(machine, attempt, decide(machine, attempt, exit, 'the machine was restarted'));
   }
   const shimLives = attempt.child
     ? !hasEnded(attempt.child)
@@ -122,7 +132,7 @@ export function advance(machine: Machine, attempt: Attempt): number | undefined 
 /** Until `pid` is written nothing runs: whoever writes it first decides. */
 function advanceStarting(attempt: Attempt, machine: Machine): number | undefined {
   const { child, directory } = attempt;
-  const underWay = attempt.meeting !== undefined || (child && !hasEnded(child));
+  const underWay = attempt.starting !== undefined || (child && !hasEnded(child));
   if (underWay && !attempt.stop) return undefined;
   if (!forbidStart(directory) && !gaveUpStarting(attempt, machine)) return LEAVING_LOOK_MS;
   attempt.processes = 'none';
@@ -152,7 +162,8 @@ function advanceRunning(
   processes: Processes,
 ): number | undefined {
   const { stop } = attempt;
-  attempt.observation = { uid: attempt.uid, state: stop ? 'STOPPING' : 'RUNNING' };
+  const { uid, facts } = attempt;
+  attempt.observation = { uid, state: stop ? 'STOPPING' : 'RUNNING', ...(facts && { facts }) };
   const look = attempt.child ? undefined : ADOPTED_LOOK_MS;
   // Over already, only not written down yet: then this end is its own.
   if (!stop || !isSameProcess(processes.task, processes.taskBegan)) return look;
@@ -185,7 +196,21 @@ function advanceOver(
     machine.log.warn({ attempt: attempt.uid, pids: left }, 'processes cannot be killed');
   }
   const whyLost = 'its processes are gone and left no exit code';
-  return end(machine, attempt, decide(machine, attempt, exit, whyLost));
+  return conclude(machine, attempt, decide(machine, attempt, exit, whyLost));
+}
+
+/** Its processes are gone: what it left is kept before its end is told. */
+function conclude(machine: Machine, attempt: Attempt, how: End): number | undefined {
+  const kept = machine.keep ? machine.keep(attempt, how) : {};
+  if (!kept) return undefined;
+  const message = [how.message, kept.message].filter(Boolean).join('; ');
+  return end(machine, attempt, { ...how, ...kept, ...(message !== '' && { message }) });
+}
+
+/** Processes of it that run now. */
+export function membersOf(machine: Machine, attempt: Attempt): number[] {
+  const { processes } = attempt;
+  return processes && processes !== 'none' ? remaining(machine, attempt, processes) : [];
 }
 
 function remaining(machine: Machine, attempt: Attempt, processes: Processes): number[] {
@@ -209,7 +234,7 @@ function decide(machine: Machine, attempt: Attempt, exit: Exit | undefined, whyL
 }
 
 /** Writes down how it ended before anybody is told, so that a new agent tells the same. */
-export function end(machine: Machine, attempt: Attempt, how: End): number | undefined {
+export function end(machine: Machine, attempt: Attempt, how: End & Kept): number | undefined {
   const observation: Observation = {
     uid: attempt.uid,
     state: 'ENDED',

@@ -15,6 +15,7 @@ import {
   type CgroupMount,
 } from '../devices/cgroupFolders.ts';
 import { errorCode } from './folder.ts';
+import type { Log } from '../../lib/log.ts';
 
 const LIMIT_KINDS = ['cgroup2', 'cgroup1', 'rlimit'] as const;
 /** How limits are enforced on this machine; an attribute of the worker. */
@@ -266,5 +267,14 @@ export function joinCgroups(paths: readonly string[], pid: number): void {
   } catch (error) {
     // A short command may be over before it could be moved; its output and code still count.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+/** Without it work goes on, only later. */
+export function favourAgent(cgroups: CgroupHost | undefined, log: Log): void {
+  try {
+    cgroups?.favourAgent(process.pid);
+  } catch (error) {
+    log.warn({ error }, 'busy tasks may delay this agent: its cgroup could not be set');
   }
 }

@@ -19,12 +19,16 @@ import {
 import { join } from 'node:path';
 import { DroverError } from '../../lib/errors.ts';
 import type { AttemptOrder, Observation, StopOrder } from '../../protocol/agent.ts';
+import type { Kept } from './around.ts';
+import type { Task } from './task.ts';
 
 export interface DataFolder {
   attempts: string;
   /** One file per attempt that may still have processes: when the watchdog kills it. */
   leases: string;
   spares: string;
+  /** What is being prepared for attempts that have not started. */
+  stages: string;
   shim: string;
   watchdog: string;
   watchdogPid: string;
@@ -38,6 +42,7 @@ export function openDataFolder(dataDir: string): DataFolder {
     attempts: join(dataDir, 'attempts'),
     leases: join(dataDir, 'leases'),
     spares: join(dataDir, 'spares'),
+    stages: join(dataDir, 'stages'),
     shim: join(dataDir, 'shim.sh'),
     watchdog: join(dataDir, 'watchdog.sh'),
     watchdogPid: join(dataDir, 'watchdog.pid'),
@@ -45,7 +50,9 @@ export function openDataFolder(dataDir: string): DataFolder {
     wake: join(dataDir, 'wake'),
   };
   try {
-    for (const path of [folder.attempts, folder.leases, folder.spares]) {
+    // What an earlier agent prepared and did not start is of no use to this one.
+    rmSync(folder.stages, { recursive: true, force: true });
+    for (const path of [folder.attempts, folder.leases, folder.spares, folder.stages]) {
       mkdirSync(path, { recursive: true, mode: 0o700 });
       accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK);
     }
@@ -74,6 +81,12 @@ export interface StopRequest {
   killAtBootMs: number;
   /** True once TERM or KILL was really sent: only then is the end the stop's doing. */
   signalled: boolean;
+}
+
+/** What a prepared command runs with. */
+export interface Prepared {
+  task: Task;
+  facts: Record<string, string>;
 }
 
 export interface EndRecord {
@@ -132,6 +145,11 @@ function readJson(path: string): unknown {
 
 export const readOrder = (directory: string): AttemptOrder | undefined =>
   readJson(join(directory, 'order.json')) as AttemptOrder | undefined;
+/** Undefined for those that needed no preparation. */
+export const readPrepared = (directory: string): Prepared | undefined =>
+  readJson(join(directory, 'prepared.json')) as Prepared | undefined;
+export const readKept = (directory: string): Kept | undefined =>
+  readJson(join(directory, 'kept.json')) as Kept | undefined;
 export const readStop = (directory: string): StopRequest | undefined =>
   readJson(join(directory, 'stop.json')) as StopRequest | undefined;
 export const readEnd = (directory: string): EndRecord | undefined =>

@@ -98,7 +98,7 @@ test('a member whose lease ran out while it waited does not start', async () => 
   runtime.start(zero!);
   expect(await ended(runtime, one!.uid)).toMatchObject({
     ...{ cause: 'never-started', hostFault: true },
-    message: 'its lease ran out before the gang had met',
+    message: 'its lease ran out before it could start',
   });
   expect(await ended(runtime, zero!.uid)).toMatchObject({ cause: 'exited' });
   await runtime.close();

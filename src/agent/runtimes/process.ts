@@ -2,21 +2,22 @@
 import { rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import type { Log } from '../../lib/log.ts';
 import { systemRandom } from '../../lib/random.ts';
 import type { AttemptOrder, StopOrder } from '../../protocol/agent.ts';
 import { bootId as readBootId } from '../devices/machine.ts';
-import { advance, newAttempt, writeStop, type Attempt, type Machine } from './advance.ts';
-import { detectCgroups, joinCgroups, type CgroupHost, type LimitKind } from './cgroups.ts';
+import { advance, membersOf, newAttempt, writeStop } from './advance.ts';
+import type { Attempt, Machine } from './advance.ts';
+import { detectCgroups, favourAgent, joinCgroups, type LimitKind } from './cgroups.ts';
 import { claimFolder, findTool } from './claim.ts';
 import type { LocalAttempt } from './contract.ts';
 import * as files from './folder.ts';
 import type { ExecContext, ProcessRuntime, ProcessRuntimeOptions } from './processRuntime.ts';
 import { RecentUids } from './recentUids.ts';
 import { createShims, SHIM_SCRIPT, type Shims } from './shim.ts';
+import { Keeper } from './keeper.ts';
 import { NamedTimers } from './namedTimers.ts';
 import { endUnstarted, startAttempt, type Starter } from './start.ts';
-import { taskEnvironment, type Task } from './task.ts';
+import { RESULT_FOLDER, taskEnvironment, type Task } from './task.ts';
 import { openWake, type Wake } from './wake.ts';
 import { ensureWatchdog, WATCHDOG_SCRIPT } from './watchdog.ts';
 
@@ -36,15 +37,6 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
   return new Processes(options);
 }
 
-/** Without it work goes on, only later. */
-function favourAgent(cgroups: CgroupHost | undefined, log: Log): void {
-  try {
-    cgroups?.favourAgent(process.pid);
-  } catch (error) {
-    log.warn({ error }, 'busy tasks may delay this agent: its cgroup could not be set');
-  }
-}
-
 class Processes implements ProcessRuntime {
   readonly limits: LimitKind;
   readonly #options: ProcessRuntimeOptions;
@@ -53,6 +45,7 @@ class Processes implements ProcessRuntime {
   readonly #forgotten = new RecentUids();
   readonly #shims: Shims;
   readonly #starter: Starter;
+  readonly #keeper: Keeper;
   readonly #wake: Wake;
   /** By uid, and two of our own, which no uid can be. */
   readonly #timers: NamedTimers;
@@ -73,6 +66,12 @@ class Processes implements ProcessRuntime {
     if (options.favourAgent) favourAgent(cgroups, log);
     this.limits = cgroups?.kind ?? 'rlimit';
     this.#machine = { folder, bootId, clock, cgroups, log };
+    this.#keeper = new Keeper(this.#machine, options.around, {
+      taskOf: (attempt, order) => this.#task(attempt, order),
+      look: (uid) => this.#look(uid),
+      changed: () => this.#changed(),
+    });
+    this.#machine.keep = (attempt, how) => this.#keeper.keep(attempt, how);
     this.#timers = new NamedTimers(clock);
     this.#watch();
     this.#wake = openWake(folder.wake, (uid) => this.#look(uid));
@@ -80,11 +79,13 @@ class Processes implements ProcessRuntime {
     this.#shims = createShims({ folder, bootId, mv, cgroups, random, log });
     this.#starter = {
       machine: this.#machine,
+      around: options.around,
       shims: this.#shims,
       setsid,
       pidsLimit: options.pidsLimit ?? PIDS_LIMIT,
       look: (uid) => this.#look(uid),
       settled: () => this.#settled(),
+      changed: () => this.#changed(),
     };
     for (const uid of files.listAttempts(folder)) this.#adopt(uid);
     this.#shims.refill();
@@ -125,8 +126,10 @@ class Processes implements ProcessRuntime {
       ? { ...earlier, killAtBootMs }
       : { cause: order.cause, killAtBootMs, signalled: false };
     writeStop(this.#machine, attempt, attempt.stop);
-    attempt.meeting?.abort();
-    attempt.meeting = undefined;
+    attempt.starting?.abort();
+    attempt.starting = undefined;
+    // Nobody wants what it left: the controller does not know it any more.
+    if (order.cause === 'lost') attempt.finishing?.abort();
     this.#look(order.uid);
   }
 
@@ -170,7 +173,7 @@ class Processes implements ProcessRuntime {
   }
 
   hasFiles(uid: string): boolean {
-    return this.#attempts.get(uid)?.meeting === undefined;
+    return this.#attempts.get(uid)?.starting === undefined;
   }
 
   execContext(uid: string): ExecContext | undefined {
@@ -178,15 +181,21 @@ class Processes implements ProcessRuntime {
     if (attempt?.observation.state !== 'RUNNING') return undefined;
     const order = files.readOrder(attempt.directory);
     if (!order) return undefined;
-    const { env, workdir: cwd } = this.#task(attempt, order);
-    if (attempt.cgroups.length === 0) return { cwd, env };
-    return { cwd, env, joinCgroup: (pid) => joinCgroups(attempt.cgroups, pid) };
+    const prepared = files.readPrepared(attempt.directory)?.task;
+    const { env, workdir: cwd } = prepared ?? this.#task(attempt, order);
+    const members = (): number[] => membersOf(this.#machine, attempt);
+    if (attempt.cgroups.length === 0) return { cwd, env, members };
+    return { cwd, env, members, joinCgroup: (pid) => joinCgroups(attempt.cgroups, pid) };
   }
 
   /** Attempts go on; the watchdog stays as long as one does. */
   async close(): Promise<void> {
     this.#closed = true;
-    for (const attempt of this.#attempts.values()) attempt.meeting?.abort();
+    for (const attempt of this.#attempts.values()) {
+      attempt.starting?.abort();
+      attempt.finishing?.abort();
+    }
+    this.#keeper.close();
     this.#listeners = [];
     this.#timers.cancelAll();
     this.#wake.close();
@@ -200,8 +209,11 @@ class Processes implements ProcessRuntime {
   }
 
   #task(attempt: Attempt, order: AttemptOrder): Task {
+    const env = taskEnvironment(order, this.#options.machineHasGpus ?? false);
+    env['DROVER_RESULT_DIR'] = join(attempt.directory, RESULT_FOLDER);
     return {
-      env: taskEnvironment(order, this.#options.machineHasGpus ?? false),
+      command: order.command,
+      env,
       workdir: resolve(attempt.directory, 'work', order.workdir),
     };
   }
@@ -212,6 +224,7 @@ class Processes implements ProcessRuntime {
     const attempt = this.#add(uid, files.readOrder(directory));
     attempt.cgroups = files.readCgroupDirectories(directory);
     attempt.stop = files.readStop(directory);
+    attempt.facts = files.readPrepared(directory)?.facts;
     if (record) {
       attempt.observation = record.observation;
       attempt.attemptLeaseMs = record.attemptLeaseMs;
@@ -260,7 +273,10 @@ class Processes implements ProcessRuntime {
     }
     if (nextMs === undefined) this.#timers.cancel(uid);
     else this.#timers.set(uid, nextMs, () => this.#look(uid));
-    if (attempt.observation.state !== before) this.#changed();
+    const { state } = attempt.observation;
+    if (state === before) return;
+    this.#keeper.moved(attempt, state);
+    this.#changed();
   }
 
   #watch(): void {

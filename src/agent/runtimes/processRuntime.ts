@@ -2,6 +2,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Random } from '../../lib/random.ts';
+import type { Around } from './around.ts';
 import type { LimitKind } from './cgroups.ts';
 import type { Runtime } from './contract.ts';
 
@@ -18,6 +19,8 @@ export interface ProcessRuntimeOptions {
   favourAgent?: boolean;
   pidsLimit?: number;
   killMarginMs?: number;
+  /** What is done before commands start and after they are over; absent: nothing. */
+  around?: Around;
   /**
    * Awaited between `forget` and the removal of the files: the log spool resolves it when
    * everything is uploaded. Asked again after a restart. A rejection keeps the files until the next
@@ -31,12 +34,14 @@ export interface ExecContext {
   env: Record<string, string>;
   /** Puts a process under the attempt's limits; it is then ended with the attempt. */
   joinCgroup?: (pid: number) => void;
+  /** The attempt's processes, those of people who look inside included. */
+  members(): number[];
 }
 
 export interface ProcessRuntime extends Runtime {
   readonly limits: LimitKind;
   outputFiles(uid: string): { stdout: string; stderr: string };
-  /** False while a gang's member waits for the others: its folder must stay empty. */
+  /** False while it is prepared or waits for its gang: its folder must stay empty. */
   hasFiles(uid: string): boolean;
   /** Undefined unless the attempt is running. */
   execContext(uid: string): ExecContext | undefined;

@@ -20,6 +20,9 @@ const LONGEST_WORD_BYTES = 131_072;
 /** Linux gives arguments and environment a quarter of the stack limit, 8 MiB nearly everywhere. */
 const ALL_WORDS_BYTES = 2 * 1024 * 1024 - 16 * 1024;
 
+/** What a command puts there, below the attempt's own directory, is kept with the job. */
+export const RESULT_FOLDER = 'result';
+
 /** `machineHasGpus`: then a task without any must see none. */
 export function taskEnvironment(
   order: AttemptOrder,
@@ -44,6 +47,7 @@ export function taskEnvironment(
 
 /** What an order comes to on this machine. */
 export interface Task {
+  command: string[];
   env: Record<string, string>;
   workdir: string;
 }
@@ -55,7 +59,7 @@ export interface Refusal {
 
 /** What is wrong with the order itself, found before anything is started. */
 export function findFault(order: AttemptOrder, task: Task): Refusal | undefined {
-  return faultOfWords(order.command, task.env) ?? faultOfFiles(order, task);
+  return faultOfWords(task.command, task.env) ?? faultOfFiles(order, task);
 }
 
 const refuse = (message: string): Refusal => ({ message, exitCode: 126 });
@@ -87,8 +91,9 @@ function faultOfWords(command: string[], env: Record<string, string>): Refusal |
   );
 }
 
-function faultOfFiles(order: AttemptOrder, { env, workdir }: Task): Refusal | undefined {
-  const program = order.command[0];
+function faultOfFiles(order: AttemptOrder, task: Task): Refusal | undefined {
+  const { env, workdir } = task;
+  const program = task.command[0];
   if (!program) return { message: 'the program to run is empty', exitCode: 127 };
   if (order.workdir !== '') {
     const directory = statSync(workdir, { throwIfNoEntry: false });
@@ -132,7 +137,7 @@ export function prepareLaunch(
   const { pids, setsid } = machine;
   cgroups?.limit(shim.cgroups, { cpuMillis, memoryBytes, pids });
   const limits = cgroups ? [] : rlimitLines(memoryBytes, pids);
-  const script = taskScript(order.command, task, limits, setsid);
+  const script = taskScript(task, limits, setsid);
   const mode = { mode: 0o600 };
   writeFileSync(join(shim.directory, 'order.json'), JSON.stringify(order), mode);
   writeFileSync(join(shim.directory, 'task.sh'), script, mode);
@@ -151,7 +156,7 @@ function rlimitLines(memoryBytes: number, pids: number): string[] {
  * Read by the shim in the process that becomes the task. A file rather than arguments, because
  * those are visible to everybody on the machine.
  */
-function taskScript(command: string[], task: Task, limits: string[], setsid: string): string {
+function taskScript(task: Task, limits: string[], setsid: string): string {
   const lines: string[] = [];
   for (const name in task.env) {
     // `command`: names a shell keeps for itself, like UID, cost a message and not the attempt.
@@ -161,7 +166,7 @@ function taskScript(command: string[], task: Task, limits: string[], setsid: str
     `cd ${quote(task.workdir)} || { echo 'its directory is gone' >failed; exit 125; }`,
     'unset OLDPWD',
     ...limits,
-    `exec ${quote(setsid)} ${command.map(quote).join(' ')}`,
+    `exec ${quote(setsid)} ${task.command.map(quote).join(' ')}`,
     '',
   );
   return lines.join('\n');

@@ -10,12 +10,15 @@ import {
   jobView,
   listJobsQuery,
   pageQuery,
+  taskPageQuery,
   taskView,
 } from '../../protocol/jobs.ts';
 import { jobSpec, submitBatch } from '../../protocol/jobSpec.ts';
+import { quickBatch, quickSpec } from '../../protocol/quickSpecs.ts';
 import { whyView } from '../../protocol/why.ts';
 import type { App } from '../app.ts';
 import type { GatewayLimits } from '../limits.ts';
+import { bodyValidator } from '../validation.ts';
 import { found, idParams, list, one, page } from './envelope.ts';
 import { idempotencyHeader, REPLAYED } from './idempotency.ts';
 
@@ -49,6 +52,7 @@ function submitRoutes(app: App, coordinator: Coordinator, limits: GatewayLimits)
     method: 'POST',
     url: '/v1/jobs',
     config: { access: 'jobs:manage' },
+    validatorCompiler: bodyValidator(quickSpec),
     schema: {
       tags,
       summary: 'Submit a job',
@@ -73,6 +77,7 @@ function submitRoutes(app: App, coordinator: Coordinator, limits: GatewayLimits)
     url: '/v1/jobs/batch',
     bodyLimit: limits.batchBodyBytes,
     config: { access: 'jobs:manage' },
+    validatorCompiler: bodyValidator(quickBatch),
     schema: {
       tags,
       summary: 'Submit many jobs: all are accepted, or none',
@@ -148,6 +153,7 @@ function detailRoutes(app: App, coordinator: Coordinator): void {
     config: { access },
     schema: {
       ...shared,
+      querystring: taskPageQuery,
       summary: "All attempts of a job's tasks",
       response: { 200: list(attemptView) },
     },

@@ -1,8 +1,8 @@
 /** Join, sync and log chunks between our types and the generated ones. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type {
-  AttemptOrder,
-  GangOrder,
+  AttemptAccess,
+  CheckpointReport,
   JoinReply,
   JoinRequest,
   LogAck,
@@ -15,6 +15,7 @@ import type {
 } from '../agent.ts';
 import type * as wire from '../gen/drover/v1/agent_pb.ts';
 import { deviceFromWire, deviceToWire } from './fleetMessages.ts';
+import { orderFromWire, orderToWire } from './orderMessages.ts';
 import * as w from './wire.ts';
 
 export function joinRequestToWire(
@@ -119,7 +120,13 @@ export function syncRequestFromWire(message: wire.SyncRequest): unknown {
   };
 }
 
-function observationToWire(seen: Observation): MessageInitShape<typeof wire.ObservationSchema> {
+function observationToWire({
+  result,
+  facts,
+  unstored,
+  held,
+  ...seen
+}: Observation): MessageInitShape<typeof wire.ObservationSchema> {
   return {
     ...seen,
     state: w.attemptState.toWire(seen.state),
@@ -128,6 +135,10 @@ function observationToWire(seen: Observation): MessageInitShape<typeof wire.Obse
     signal: seen.signal ?? undefined,
     stdoutBytes: w.toBigintOrNone(seen.stdoutBytes),
     stderrBytes: w.toBigintOrNone(seen.stderrBytes),
+    facts: facts ?? {},
+    unstored: unstored ?? false,
+    held: held ?? false,
+    ...(result && { result: { ...result, bytes: w.toBigint(result.bytes) } }),
   };
 }
 
@@ -146,7 +157,36 @@ function observationFromWire(message: wire.Observation): object {
     ...(message.hostFault !== undefined && { hostFault: message.hostFault }),
     ...(stdoutBytes !== null && { stdoutBytes }),
     ...(stderrBytes !== null && { stderrBytes }),
+    ...(!isEmpty(message.facts) && { facts: { ...message.facts } }),
+    ...(message.progress !== undefined && { progress: message.progress }),
+    ...(message.result && {
+      result: { manifest: message.result.manifest, bytes: w.toNumber(message.result.bytes) },
+    }),
+    ...(message.unstored && { unstored: true }),
+    ...(message.held && { held: true }),
   };
+}
+
+const isEmpty = (record: object): boolean => Object.keys(record).length === 0;
+
+export function attemptAccessFromWire({
+  tenant,
+  job,
+  task,
+}: wire.AttemptAccessResponse): AttemptAccess | undefined {
+  if (tenant === undefined || job === undefined || task === undefined) return undefined;
+  return { tenant, job, task };
+}
+
+export function checkpointReportToWire(
+  report: CheckpointReport,
+): MessageInitShape<typeof wire.AddCheckpointRequestSchema> {
+  return { ...report, bytes: w.toBigint(report.bytes) };
+}
+
+export function checkpointReportFromWire(message: wire.AddCheckpointRequest): CheckpointReport {
+  const { uid, manifest, files, reason } = message;
+  return { uid, manifest, bytes: w.toNumber(message.bytes), files, reason };
 }
 
 export function syncReplyToWire(
@@ -180,48 +220,8 @@ export function syncReplyFromWire(message: wire.SyncResponse): SyncReply {
     })),
     acknowledged: message.acknowledged,
     tunnels: message.tunnels.map(({ gatewayUrl, ticket }) => ({ gatewayUrl, ticket })),
+    ...(message.checkpoint.length > 0 && { checkpoint: message.checkpoint }),
     timers: timersFromWire(message.timers),
-  };
-}
-
-function orderToWire(order: AttemptOrder): MessageInitShape<typeof wire.AttemptOrderSchema> {
-  return {
-    ...order,
-    cpuMillis: w.toBigint(order.cpuMillis),
-    memoryBytes: w.toBigint(order.memoryBytes),
-    graceMs: w.toBigint(order.graceMs),
-    attemptLeaseMs: w.toBigint(order.attemptLeaseMs),
-    gang: order.gang && { ...order.gang, master: order.gang.master ?? undefined },
-  };
-}
-
-function orderFromWire(message: wire.AttemptOrder): AttemptOrder {
-  return {
-    uid: message.uid,
-    job: message.job,
-    task: message.task,
-    index: message.index,
-    n: message.n,
-    command: message.command,
-    env: { ...message.env },
-    workdir: message.workdir,
-    cpuMillis: w.toNumber(message.cpuMillis),
-    memoryBytes: w.toNumber(message.memoryBytes),
-    devices: message.devices.map(({ index, kind }) => ({ index, kind })),
-    share: message.share,
-    ports: message.ports,
-    graceMs: w.toNumber(message.graceMs),
-    attemptLeaseMs: w.toNumber(message.attemptLeaseMs),
-    ...(message.gang && { gang: gangFromWire(message.gang) }),
-  };
-}
-
-function gangFromWire({ master, members, ...gang }: wire.GangOrder): GangOrder {
-  const { rank, size, round, token, worker, visibleGpus } = gang;
-  return {
-    ...{ rank, size, round, token, worker, visibleGpus },
-    master: master ? { worker: master.worker, address: master.address, port: master.port } : null,
-    members: members.map((member) => ({ worker: member.worker, address: member.address })),
   };
 }
 

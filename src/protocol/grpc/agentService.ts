@@ -1,6 +1,6 @@
 /** drover.v1.Agent on top of the contract. The controller checks join and worker tokens itself. */
 import type { ServiceImpl } from '@connectrpc/connect';
-import { joinRequest, syncRequest } from '../agent.ts';
+import { checkpointReport, joinRequest, syncRequest } from '../agent.ts';
 import type { Coordinator } from '../coordinator.ts';
 import type { Agent } from '../gen/drover/v1/agent_pb.ts';
 import * as messages from './agentMessages.ts';
@@ -22,6 +22,18 @@ export function agentService(coordinator: Coordinator): ServiceImpl<typeof Agent
       for (const chunk of chunks) notNegative(chunk.offset, 'offset');
       const acks = await coordinator.appendLogs(tokenOf(context), chunks);
       return { acks: acks.map(messages.ackToWire) };
+    },
+    async addCheckpoint(request, context) {
+      const report = parse(checkpointReport, messages.checkpointReportFromWire(request));
+      await coordinator.addCheckpoint(tokenOf(context), report);
+      return {};
+    },
+    async attemptSecrets({ uid }, context) {
+      const { values, token } = await coordinator.attemptSecrets(tokenOf(context), uid);
+      return { values, token: token ?? undefined };
+    },
+    async attemptAccess({ uid }, context) {
+      return (await coordinator.attemptAccess(tokenOf(context), uid)) ?? {};
     },
   };
 }

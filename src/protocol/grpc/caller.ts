@@ -2,7 +2,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { createContextKey, type HandlerContext } from '@connectrpc/connect';
 import { DroverError } from '../../lib/errors.ts';
-import type { TokenId } from '../../model/ids.ts';
+import type { JobId, TokenId } from '../../model/ids.ts';
 import type { Principal } from '../../model/token.ts';
 import type { Coordinator } from '../coordinator.ts';
 import { Agent } from '../gen/drover/v1/agent_pb.ts';
@@ -18,6 +18,7 @@ export const METADATA = {
   tenant: 'x-tenant-id',
   user: 'x-user-id',
   scopes: 'x-scopes',
+  job: 'x-job',
 } as const;
 
 export const WRONG_SECRET = `the secret in ${METADATA.apiSecret} is not right`;
@@ -152,6 +153,7 @@ export function principalToMetadata(principal: Principal): Record<string, string
     [METADATA.tenant]: encode(principal.tenant),
     [METADATA.user]: encode(principal.user),
     [METADATA.scopes]: principal.scopes.join(','),
+    ...(principal.job !== undefined && { [METADATA.job]: encode(principal.job) }),
   };
 }
 
@@ -161,6 +163,7 @@ function principalFromMetadata(headers: Headers): Principal {
     tenant: decode(headers, METADATA.tenant),
     user: decode(headers, METADATA.user),
     scopes: knownScopes((headers.get(METADATA.scopes) ?? '').split(',')),
+    ...(headers.has(METADATA.job) && { job: decode(headers, METADATA.job) as JobId }),
   };
 }
 

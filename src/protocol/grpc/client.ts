@@ -3,10 +3,12 @@ import type { Principal } from '../../model/token.ts';
 import type { Coordinator, LogPage, LogQuery, Page } from '../coordinator.ts';
 import type { JobView } from '../jobs.ts';
 import * as agents from './agentMessages.ts';
+import { auditCalls } from './auditCalls.ts';
 import { METADATA } from './caller.ts';
 import { connect, type Connection, type GrpcCoordinatorOptions } from './connection.ts';
 import * as fleet from './fleetMessages.ts';
 import * as jobs from './jobMessages.ts';
+import { checkpointCalls } from './checkpointCalls.ts';
 import { scheduleCalls } from './scheduleCalls.ts';
 import { specToWire } from './specMessages.ts';
 import * as w from './wire.ts';
@@ -20,7 +22,9 @@ export function createGrpcCoordinator(options: GrpcCoordinatorOptions): GrpcCoor
   return {
     ...jobCalls(connection),
     ...fleetCalls(connection),
+    ...checkpointCalls(connection),
     ...scheduleCalls(connection),
+    ...auditCalls(connection),
     ...agentCalls(connection),
     ...gatewayCalls(connection),
     close: () => connection.close(),
@@ -62,8 +66,8 @@ function jobCalls(
         (options) => coordinator.getJob({ id }, options),
         ({ job }) => jobs.jobFromWire(job),
       ),
-    async listJobs(who, { state, name, owner, ...page }) {
-      const request = { page, state: w.jobState.toWireOrNone(state), name, owner };
+    async listJobs(who, { state, name, owner, parent, ...page }) {
+      const request = { page, state: w.jobState.toWireOrNone(state), name, owner, parent };
       return call(
         by(who),
         (options) => coordinator.listJobs(request, options),
@@ -82,10 +86,10 @@ function jobCalls(
         (options) => coordinator.listTasks({ job, page }, options),
         (response) => pageOf(response.tasks.map(jobs.taskFromWire), response.nextCursor),
       ),
-    listAttempts: (who, job, page) =>
+    listAttempts: (who, job, { task, ...page }) =>
       call(
         by(who),
-        (options) => coordinator.listAttempts({ job, page }, options),
+        (options) => coordinator.listAttempts({ job, page, task }, options),
         (response) => pageOf(response.attempts.map(jobs.attemptFromWire), response.nextCursor),
       ),
     listEvents: (who, job, page) =>
@@ -206,7 +210,15 @@ function fleetCalls({
   };
 }
 
-function agentCalls({ agent, call }: Connection): Part<'join' | 'sync' | 'appendLogs'> {
+type AgentCall =
+  | 'join'
+  | 'sync'
+  | 'appendLogs'
+  | 'addCheckpoint'
+  | 'attemptAccess'
+  | 'attemptSecrets';
+
+function agentCalls({ agent, call }: Connection): Part<AgentCall> {
   return {
     join: (token, request) =>
       call(
@@ -220,6 +232,24 @@ function agentCalls({ agent, call }: Connection): Part<'join' | 'sync' | 'append
         (options) => agent.sync(agents.syncRequestToWire(request), options),
         agents.syncReplyFromWire,
         WAIT_PIECE_MS,
+      ),
+    addCheckpoint: (token, report) =>
+      call(
+        as(token),
+        (options) => agent.addCheckpoint(agents.checkpointReportToWire(report), options),
+        () => undefined,
+      ),
+    attemptSecrets: (worker, uid) =>
+      call(
+        as(worker),
+        (options) => agent.attemptSecrets({ uid }, options),
+        ({ values, token = null }) => ({ values: { ...values }, token }),
+      ),
+    attemptAccess: (token, uid) =>
+      call(
+        as(token),
+        (options) => agent.attemptAccess({ uid }, options),
+        agents.attemptAccessFromWire,
       ),
     appendLogs: (token, chunks) =>
       call(

@@ -1,31 +1,25 @@
 /** drover.v1.Coordinator on top of the contract: check, translate, call, translate back. */
 import { createHash } from 'node:crypto';
-import type { MessageInitShape } from '@bufbuild/protobuf';
-import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
+import type { ServiceImpl } from '@connectrpc/connect';
 import { z } from 'zod';
 import { DroverError } from '../../lib/errors.ts';
 import type { JobSpec } from '../../model/job.ts';
-import type { Coordinator, LogQuery } from '../coordinator.ts';
+import type { Coordinator } from '../coordinator.ts';
 import { createToken } from '../fleet.ts';
-import type { PageRequest, ReadLogsRequest } from '../gen/drover/v1/coordinator_pb.ts';
-import type {
-  Coordinator as CoordinatorService,
-  StreamJobLogsRequest,
-  StreamJobLogsResponseSchema,
-} from '../gen/drover/v1/coordinator_pb.ts';
-import { listJobsQuery, pageQuery, type PageQuery } from '../jobs.ts';
+import type { Coordinator as CoordinatorService } from '../gen/drover/v1/coordinator_pb.ts';
+import { listJobsQuery } from '../jobs.ts';
 import { submitBatch } from '../jobSpec.ts';
-import { authenticate, callerKey, principalOf, requireGateway } from './caller.ts';
-import { notNegative, parse } from './check.ts';
+import { callerKey, principalOf, requireGateway } from './caller.ts';
+import { parse } from './check.ts';
 import * as fleet from './fleetMessages.ts';
 import * as jobs from './jobMessages.ts';
-import { bounded, type GrpcLimits } from './limits.ts';
+import type { GrpcLimits } from './limits.ts';
+import { auditMethods } from './auditService.ts';
+import { heldFor, logMethods } from './logService.ts';
+import { pageFields, pageOf, taskPageOf } from './paging.ts';
 import { scheduleMethods } from './scheduleService.ts';
 import { specFromWire } from './specMessages.ts';
-import { toBigint, toNumber, toNumberOrNull, jobState, tokenKind } from './wire.ts';
-
-/** A follower that leaves is noticed at once, and the read it waited for ends within this time. */
-const FOLLOW_WAIT_MS = 800;
+import { toNumber, toNumberOrNull, jobState, tokenKind } from './wire.ts';
 
 const idempotencyKey = z.string().min(1).max(255).optional();
 
@@ -42,6 +36,8 @@ export function coordinatorService(
   return {
     ...jobMethods(options),
     ...historyMethods(options),
+    ...logMethods(options),
+    ...auditMethods(options),
     ...fleetMethods(options),
     ...scheduleMethods(options.coordinator),
     ...gatewayMethods(options),
@@ -80,6 +76,7 @@ function jobMethods({
         ...(state && { state }),
         ...(request.name !== undefined && { name: request.name }),
         ...(request.owner !== undefined && { owner: request.owner }),
+        ...(request.parent !== undefined && { parent: request.parent }),
       });
       const page = await coordinator.listJobs(principalOf(context), query);
       return { jobs: page.items.map(jobs.jobToWire), nextCursor: page.nextCursor ?? undefined };
@@ -99,10 +96,11 @@ function jobMethods({
   };
 }
 
-function historyMethods(
-  options: ServiceOptions,
-): Methods<'listTasks' | 'listAttempts' | 'listEvents' | 'readLogs' | 'streamJobLogs'> {
-  const { coordinator, limits } = options;
+function historyMethods({
+  coordinator,
+}: ServiceOptions): Methods<
+  'listTasks' | 'listAttempts' | 'listEvents' | 'listCheckpoints' | 'requestCheckpoint'
+> {
   return {
     async listTasks({ job, page }, context) {
       const { items, nextCursor } = await coordinator.listTasks(
@@ -112,11 +110,11 @@ function historyMethods(
       );
       return { tasks: items.map(jobs.taskToWire), nextCursor: nextCursor ?? undefined };
     },
-    async listAttempts({ job, page }, context) {
+    async listAttempts({ job, page, task }, context) {
       const { items, nextCursor } = await coordinator.listAttempts(
         principalOf(context),
         job,
-        pageOf(page),
+        taskPageOf(page, task),
       );
       return { attempts: items.map(jobs.attemptToWire), nextCursor: nextCursor ?? undefined };
     },
@@ -128,53 +126,21 @@ function historyMethods(
       );
       return { events: items.map(jobs.eventToWire), nextCursor: nextCursor ?? undefined };
     },
-    async readLogs(request, context) {
-      const query = { ...logQuery(request), waitMs: heldFor(request.waitMs, limits) };
-      const page = await coordinator.readLogs(principalOf(context), request.job, query);
+    async requestCheckpoint({ job, task }, context) {
+      return { tasks: await coordinator.requestCheckpoint(principalOf(context), job, task) };
+    },
+    async listCheckpoints({ job, page, task }, context) {
+      const { items, nextCursor } = await coordinator.listCheckpoints(
+        principalOf(context),
+        job,
+        taskPageOf(page, task),
+      );
       return {
-        records: page.records.map(jobs.logRecordToWire),
-        next: toBigint(page.next),
-        complete: page.complete,
+        checkpoints: items.map(jobs.checkpointToWire),
+        nextCursor: nextCursor ?? undefined,
       };
     },
-    streamJobLogs: (request, context) => streamLogs(options, request, context),
   };
-}
-
-async function* streamLogs(
-  { coordinator, limits, closing }: ServiceOptions,
-  request: StreamJobLogsRequest,
-  context: HandlerContext,
-): AsyncGenerator<MessageInitShape<typeof StreamJobLogsResponseSchema>> {
-  const { principal = principalOf(context), gateway, token } = context.values.get(callerKey);
-  const query = { ...logQuery(request), waitMs: request.follow ? FOLLOW_WAIT_MS : 0 };
-  const signals = [context.signal, closing];
-  const startedAt = performance.now();
-  let checkedAt = startedAt;
-  for (;;) {
-    const now = performance.now();
-    if (now - startedAt > limits.streamMs) throw streamTooLong(limits, query.after);
-    if (!gateway && now - checkedAt > limits.recheckMs) {
-      await authenticate(coordinator, token);
-      checkedAt = now;
-    }
-    const read = coordinator.readLogs(principal, request.job, query);
-    const page = await bounded(read, limits.unaryMs, signals);
-    if (page.records.length > 0 || page.complete) {
-      const records = page.records.map(jobs.logRecordToWire);
-      yield { records, next: toBigint(page.next), complete: page.complete };
-    }
-    if (page.complete || (!request.follow && page.records.length === 0)) return;
-    query.after = page.next;
-    // The tail is where reading starts; from there on everything is wanted.
-    if (query.after > 0) delete query.tailLines;
-  }
-}
-
-function streamTooLong(limits: GrpcLimits, after: number): DroverError {
-  return new DroverError('TIMEOUT', `a stream may last ${limits.streamMs} ms`, {
-    hint: `Call again with after = ${after}.`,
-  });
 }
 
 function fleetMethods({
@@ -256,18 +222,6 @@ function gatewayMethods({
   };
 }
 
-function pageFields(page: PageRequest | undefined): { cursor?: string; limit?: number } {
-  return {
-    ...(page?.cursor !== undefined && { cursor: page.cursor }),
-    ...(page && page.limit !== 0 && { limit: page.limit }),
-  };
-}
-
-function pageOf(page: PageRequest | undefined): PageQuery {
-  return parse(pageQuery, pageFields(page));
-}
-
-/** For clients that send a key and no hash. Maps have no order on the wire, so theirs is sorted. */
 function hashOf(specs: JobSpec[]): string {
   const body = specs.map((spec) => [spec, sorted(spec.env), sorted(spec.labels)]);
   const text = JSON.stringify(body, (key, value) =>
@@ -278,22 +232,4 @@ function hashOf(specs: JobSpec[]): string {
 
 function sorted(map: Record<string, string>): string[][] {
   return Object.entries(map).toSorted(([a], [b]) => (a < b ? -1 : 1));
-}
-
-type LogFields = Pick<ReadLogsRequest, 'after' | 'task' | 'sinceMs' | 'tailLines'>;
-
-function logQuery(request: LogFields): Omit<LogQuery, 'waitMs'> {
-  const sinceMs = toNumberOrNull(request.sinceMs);
-  return {
-    after: notNegative(toNumber(request.after), 'after'),
-    ...(request.task !== undefined && { task: notNegative(request.task, 'task') }),
-    ...(sinceMs !== null && { sinceMs }),
-    ...(request.tailLines !== undefined && {
-      tailLines: notNegative(request.tailLines, 'tail_lines'),
-    }),
-  };
-}
-
-function heldFor(waitMs: bigint, limits: GrpcLimits): number {
-  return Math.min(notNegative(toNumber(waitMs), 'wait_ms'), limits.heldMs);
 }

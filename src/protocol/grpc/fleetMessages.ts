@@ -1,6 +1,6 @@
 /** Workers, tokens, principals and the cluster between our types and the generated ones. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import type { TokenId } from '../../model/ids.ts';
+import type { JobId, TokenId } from '../../model/ids.ts';
 import type { Device } from '../../model/resources.ts';
 import type { Principal } from '../../model/token.ts';
 import type { LoopHealth, Readiness } from '../coordinator.ts';
@@ -88,6 +88,7 @@ export function tokenToWire(token: TokenView): MessageInitShape<typeof wire.Toke
     createdAtMs: w.toBigint(token.createdAtMs),
     expiresAtMs: w.toBigintOrNone(token.expiresAtMs),
     revokedAtMs: w.toBigintOrNone(token.revokedAtMs),
+    attempt: token.attempt ?? undefined,
   };
 }
 
@@ -105,6 +106,7 @@ export function tokenFromWire(sent: wire.Token | undefined): TokenView {
     createdAtMs: w.toNumber(message.createdAtMs),
     expiresAtMs: w.toNumberOrNull(message.expiresAtMs),
     revokedAtMs: w.toNumberOrNull(message.revokedAtMs),
+    attempt: message.attempt ?? null,
     ...(message.secret !== undefined && { secret: message.secret }),
   };
 }
@@ -115,6 +117,7 @@ export function principalFromWire(message: wire.Principal): Principal {
     tenant: message.tenant,
     user: message.user,
     scopes: w.knownScopes(message.scopes),
+    ...(message.job !== undefined && { job: message.job as JobId }),
   };
 }
 

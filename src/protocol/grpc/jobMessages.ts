@@ -4,6 +4,7 @@ import type { EventKind } from '../../model/event.ts';
 import type * as wire from '../gen/drover/v1/job_pb.ts';
 import {
   type AttemptView,
+  type CheckpointView,
   type EventView,
   type JobView,
   type LogRecordView,
@@ -24,6 +25,8 @@ export function jobToWire(job: JobView): MessageInitShape<typeof wire.JobSchema>
     endedAtMs: w.toBigintOrNone(job.endedAtMs),
     cancelRequestedAtMs: w.toBigintOrNone(job.cancelRequestedAtMs),
     exitCode: job.exitCode ?? undefined,
+    parent: job.parent ?? undefined,
+    root: job.root ?? undefined,
     spec: job.spec && specToWire(job.spec),
   };
 }
@@ -47,6 +50,8 @@ export function jobFromWire(sent: wire.Job | undefined): JobView {
     startedAtMs: w.toNumberOrNull(message.startedAtMs),
     endedAtMs: w.toNumberOrNull(message.endedAtMs),
     cancelRequestedAtMs: w.toNumberOrNull(message.cancelRequestedAtMs),
+    parent: message.parent ?? null,
+    root: message.root ?? null,
     exitCode: message.exitCode ?? null,
     tasks,
     ...(message.spec && { spec: specFromWire(message.spec) }),
@@ -93,6 +98,10 @@ export function attemptToWire(attempt: AttemptView): MessageInitShape<typeof wir
     assignedAtMs: w.toBigint(attempt.assignedAtMs),
     startedAtMs: w.toBigintOrNone(attempt.startedAtMs),
     endedAtMs: w.toBigintOrNone(attempt.endedAtMs),
+    result: attempt.result ?? undefined,
+    resultBytes: w.toBigintOrNone(attempt.resultBytes),
+    priceMicros: w.toBigint(attempt.priceMicros),
+    chargedMicros: w.toBigint(attempt.chargedMicros),
   };
 }
 
@@ -111,6 +120,30 @@ export function attemptFromWire(message: wire.Attempt): AttemptView {
     assignedAtMs: w.toNumber(message.assignedAtMs),
     startedAtMs: w.toNumberOrNull(message.startedAtMs),
     endedAtMs: w.toNumberOrNull(message.endedAtMs),
+    facts: { ...message.facts },
+    result: message.result ?? null,
+    resultBytes: w.toNumberOrNull(message.resultBytes),
+    priceMicros: w.toNumber(message.priceMicros),
+    chargedMicros: w.toNumber(message.chargedMicros),
+  };
+}
+
+export function checkpointToWire(
+  one: CheckpointView,
+): MessageInitShape<typeof wire.CheckpointSchema> {
+  return {
+    ...one,
+    bytes: w.toBigint(one.bytes),
+    createdAtMs: w.toBigint(one.createdAtMs),
+  };
+}
+
+export function checkpointFromWire(message: wire.Checkpoint): CheckpointView {
+  const { task, n, attempt, manifest, files, reason } = message;
+  return {
+    ...{ task, n, attempt, manifest, files, reason },
+    bytes: w.toNumber(message.bytes),
+    createdAtMs: w.toNumber(message.createdAtMs),
   };
 }
 

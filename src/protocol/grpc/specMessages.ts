@@ -6,6 +6,7 @@ import { PLAIN_PLACEMENT, type PlacementSpec } from '../../model/placement.ts';
 import type { DeviceRequest, ResourceRequest } from '../../model/resources.ts';
 import type * as wire from '../gen/drover/v1/job_pb.ts';
 import { deviceRequest, jobSpec } from '../jobSpec.ts';
+import { partsFromWire, partsToWire } from './partMessages.ts';
 import * as w from './wire.ts';
 
 /** The one source of defaults is the REST schema. */
@@ -15,6 +16,7 @@ const DEVICE_DEFAULTS = deviceRequest.parse({});
 export function specToWire(spec: JobSpec): MessageInitShape<typeof wire.JobSpecSchema> {
   return {
     ...spec,
+    ...partsToWire(spec),
     resources: resourcesToWire(spec.resources),
     shape: shapeToWire(spec.shape),
     priority: w.priority.toWire(spec.priority),
@@ -52,6 +54,7 @@ export function specFromWire(message: wire.JobSpec): JobSpec {
       when: w.afterCondition.toWordOrNone(when) ?? 'ok',
     })),
     maxCostMicros: w.toNumber(message.maxCostMicros),
+    ...partsFromWire(message),
   };
 }
 

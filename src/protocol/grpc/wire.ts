@@ -137,6 +137,7 @@ export const workerState = enumTable<WorkerState, fleet.WorkerState>('worker sta
 export const tokenKind = enumTable<TokenKind, fleet.TokenKind>('token kind', {
   user: fleet.TokenKind.USER,
   join: fleet.TokenKind.JOIN,
+  attempt: fleet.TokenKind.ATTEMPT,
 });
 
 export const storeKind = enumTable<'sqlite' | 'postgres', fleet.StoreKind>('store', {

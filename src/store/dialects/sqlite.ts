@@ -23,11 +23,8 @@ export interface SqliteOptions {
   checkpoint?: () => Promise<void>;
 }
 
-/** One row at a time, or several at once where there are many: that halves what a call costs. */
-interface Insert {
-  one: StatementSync;
-  several: StatementSync;
-}
+/** Statements for so many rows at once, the largest first: a call costs as much as a row. */
+type Insert = { rows: number; statement: StatementSync }[];
 
 interface Prepared {
   fresh: Insert;
@@ -36,8 +33,8 @@ interface Prepared {
   delete: StatementSync;
 }
 
-/** More at once gain nothing measurable. */
-const SEVERAL_ROWS = 8;
+/** A call of 1,000 jobs, a batch of single ones, and the rest. More at once gain nothing. */
+const ROWS_AT_ONCE = [40, 8, 1];
 
 export function openSqlite(options: SqliteOptions): Store {
   checkSqliteVersion();
@@ -166,8 +163,10 @@ function prepareAll(db: DatabaseSync): Map<TableName, Prepared> {
     const insertOf = (columns: string[]): Insert => {
       const row = `(${columns.map(() => '?').join(', ')})`;
       const into = `INSERT INTO ${name} (${columns.join(', ')}) VALUES `;
-      const rows = Array.from({ length: SEVERAL_ROWS }, () => row).join(', ');
-      return { one: db.prepare(into + row), several: db.prepare(into + rows) };
+      return ROWS_AT_ONCE.map((rows) => ({
+        rows,
+        statement: db.prepare(into + Array.from({ length: rows }, () => row).join(', ')),
+      }));
     };
     const where = key.map((column) => `${column} = ?`).join(' AND ');
     const sets = mutable.map((column) => `${column} = ?`).join(', ');
@@ -202,11 +201,12 @@ function commit(
   });
 }
 
-function insertAll({ one, several }: Insert, values: Value[], width: number): void {
-  const step = width * SEVERAL_ROWS;
+function insertAll(insert: Insert, values: Value[], width: number): void {
   let at = 0;
-  for (; at + step <= values.length; at += step) several.run(...values.slice(at, at + step));
-  for (; at < values.length; at += width) one.run(...values.slice(at, at + width));
+  for (const { rows, statement } of insert) {
+    const step = width * rows;
+    for (; at + step <= values.length; at += step) statement.run(...values.slice(at, at + step));
+  }
 }
 
 function runAll(statement: StatementSync | null, values: Value[], width: number): void {

@@ -17,7 +17,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file drover/v1/job.proto.
  */
 export const file_drover_v1_job: GenFile = /*@__PURE__*/
-  fileDesc("ChNkcm92ZXIvdjEvam9iLnByb3RvEglkcm92ZXIudjEilgEKDURldmljZVJlcXVlc3QSIwoEa2luZBgBIAEoDjIVLmRyb3Zlci52MS5EZXZpY2VLaW5kEhIKBWNvdW50GAIgASgFSACIAQESEgoFc2hhcmUYAyABKAVIAYgBARIOCgZtb2RlbHMYBCADKAkSFAoMbWVtb3J5X2J5dGVzGAUgASgDQggKBl9jb3VudEIICgZfc2hhcmUimAEKD1Jlc291cmNlUmVxdWVzdBIXCgpjcHVfbWlsbGlzGAEgASgDSACIAQESFAoMbWVtb3J5X2J5dGVzGAIgASgDEi0KBmRldmljZRgDIAEoCzIYLmRyb3Zlci52MS5EZXZpY2VSZXF1ZXN0SAGIAQESDQoFcG9ydHMYBCABKAVCDQoLX2NwdV9taWxsaXNCCQoHX2RldmljZSLTAQoFU2hhcGUSKQoGc2luZ2xlGAEgASgLMhcuZHJvdmVyLnYxLlNoYXBlLlNpbmdsZUgAEicKBWFycmF5GAIgASgLMhYuZHJvdmVyLnYxLlNoYXBlLkFycmF5SAASJQoEZ2FuZxgDIAEoCzIVLmRyb3Zlci52MS5TaGFwZS5HYW5nSAAaCAoGU2luZ2xlGicKBUFycmF5Eg8KB2luZGljZXMYASADKAUSDQoFbGltaXQYAiABKAUaFAoER2FuZxIMCgRzaXplGAEgASgFQgYKBGtpbmQicwoKQ29uc3RyYWludBIRCglhdHRyaWJ1dGUYASABKAkSLwoIb3BlcmF0b3IYAiABKA4yHS5kcm92ZXIudjEuQ29uc3RyYWludE9wZXJhdG9yEg4KBnZhbHVlcxgDIAMoCRIRCglwcmVmZXJyZWQYBCABKAgi2AEKCVBsYWNlbWVudBIqCgtjb25zdHJhaW50cxgBIAMoCzIVLmRyb3Zlci52MS5Db25zdHJhaW50EisKC2FycmFuZ2VtZW50GAIgASgOMhYuZHJvdmVyLnYxLkFycmFuZ2VtZW50EhEKCWV4Y2x1c2l2ZRgDIAEoCBIVCg1hbnRpX2FmZmluaXR5GAQgASgJEhAKCGxvY2FsaXR5GAUgASgJEhUKDWludGVycnVwdGlibGUYBiABKAgSHwoFdHJ1c3QYByABKA4yEC5kcm92ZXIudjEuVHJ1c3QiPQoFQWZ0ZXISCwoDam9iGAEgASgJEicKBHdoZW4YAiABKA4yGS5kcm92ZXIudjEuQWZ0ZXJDb25kaXRpb24iiwUKB0pvYlNwZWMSDAoEbmFtZRgBIAEoCRIPCgdjb21tYW5kGAIgAygJEigKA2VudhgDIAMoCzIbLmRyb3Zlci52MS5Kb2JTcGVjLkVudkVudHJ5Eg8KB3dvcmtkaXIYBCABKAkSLQoJcmVzb3VyY2VzGAUgASgLMhouZHJvdmVyLnYxLlJlc291cmNlUmVxdWVzdBIfCgVzaGFwZRgGIAEoCzIQLmRyb3Zlci52MS5TaGFwZRIMCgRwb29sGAcgASgJEiUKCHByaW9yaXR5GAggASgOMhMuZHJvdmVyLnYxLlByaW9yaXR5Eg8KB3JldHJpZXMYCSABKAUSHgoRbWF4X2ludGVycnVwdGlvbnMYCiABKAVIAIgBARIVCg10aW1lX2xpbWl0X21zGAsgASgDEhcKD3N0YXJ0X3dpdGhpbl9tcxgMIAEoAxIVCghncmFjZV9tcxgNIAEoA0gBiAEBEhgKEGF0dGVtcHRfbGVhc2VfbXMYDiABKAMSLgoGbGFiZWxzGA8gAygLMh4uZHJvdmVyLnYxLkpvYlNwZWMuTGFiZWxzRW50cnkSJwoJcGxhY2VtZW50GCggASgLMhQuZHJvdmVyLnYxLlBsYWNlbWVudBIfCgVhZnRlchgpIAMoCzIQLmRyb3Zlci52MS5BZnRlchIXCg9tYXhfY29zdF9taWNyb3MYKiABKAMaKgoIRW52RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQhQKEl9tYXhfaW50ZXJydXB0aW9uc0ILCglfZ3JhY2VfbXMiigEKClRhc2tDb3VudHMSDQoFdG90YWwYASABKAUSDwoHcGVuZGluZxgCIAEoBRIPCgdydW5uaW5nGAMgASgFEhEKCXN1Y2NlZWRlZBgEIAEoBRIOCgZmYWlsZWQYBSABKAUSEQoJY2FuY2VsbGVkGAYgASgFEhUKDXVuc2NoZWR1bGFibGUYByABKAUiowQKA0pvYhIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEiIKBXN0YXRlGAMgASgOMhMuZHJvdmVyLnYxLkpvYlN0YXRlEg4KBnJlYXNvbhgEIAEoCRIgCgRraW5kGAUgASgOMhIuZHJvdmVyLnYxLkpvYktpbmQSDwoHY2x1c3RlchgGIAEoCRIOCgZ0ZW5hbnQYByABKAkSDQoFb3duZXIYCCABKAkSHAoUc3VibWl0dGluZ19wcmluY2lwYWwYCSABKAkSJQoIcHJpb3JpdHkYCiABKA4yEy5kcm92ZXIudjEuUHJpb3JpdHkSDAoEcG9vbBgLIAEoCRIVCg1jcmVhdGVkX2F0X21zGAwgASgDEhoKDXN0YXJ0ZWRfYXRfbXMYDSABKANIAIgBARIYCgtlbmRlZF9hdF9tcxgOIAEoA0gBiAEBEiMKFmNhbmNlbF9yZXF1ZXN0ZWRfYXRfbXMYDyABKANIAogBARIWCglleGl0X2NvZGUYECABKAVIA4gBARIkCgV0YXNrcxgRIAEoCzIVLmRyb3Zlci52MS5UYXNrQ291bnRzEiUKBHNwZWMYEiABKAsyEi5kcm92ZXIudjEuSm9iU3BlY0gEiAEBQhAKDl9zdGFydGVkX2F0X21zQg4KDF9lbmRlZF9hdF9tc0IZChdfY2FuY2VsX3JlcXVlc3RlZF9hdF9tc0IMCgpfZXhpdF9jb2RlQgcKBV9zcGVjItMCCgRUYXNrEgoKAmlkGAEgASgJEgsKA2pvYhgCIAEoCRINCgVpbmRleBgDIAEoBRIjCgVzdGF0ZRgEIAEoDjIULmRyb3Zlci52MS5UYXNrU3RhdGUSDgoGcmVhc29uGAUgASgJEhAKCGF0dGVtcHRzGAYgASgFEhAKCGZhaWx1cmVzGAcgASgFEhUKDWludGVycnVwdGlvbnMYCCABKAUSFgoJZXhpdF9jb2RlGAkgASgFSACIAQESEwoGd29ya2VyGAogASgJSAGIAQESFQoNY3JlYXRlZF9hdF9tcxgLIAEoAxIaCg1zdGFydGVkX2F0X21zGAwgASgDSAKIAQESGAoLZW5kZWRfYXRfbXMYDSABKANIA4gBAUIMCgpfZXhpdF9jb2RlQgkKB193b3JrZXJCEAoOX3N0YXJ0ZWRfYXRfbXNCDgoMX2VuZGVkX2F0X21zIuECCgdBdHRlbXB0EgsKA3VpZBgBIAEoCRIMCgR0YXNrGAIgASgJEgkKAW4YAyABKAUSDQoFcm91bmQYBCABKAUSDgoGd29ya2VyGAUgASgJEiYKBXN0YXRlGAYgASgOMhcuZHJvdmVyLnYxLkF0dGVtcHRTdGF0ZRIiCgVjYXVzZRgHIAEoDjITLmRyb3Zlci52MS5FbmRDYXVzZRIWCglleGl0X2NvZGUYCCABKAVIAIgBARITCgZzaWduYWwYCSABKAlIAYgBARIPCgdtZXNzYWdlGAogASgJEhYKDmFzc2lnbmVkX2F0X21zGAsgASgDEhoKDXN0YXJ0ZWRfYXRfbXMYDCABKANIAogBARIYCgtlbmRlZF9hdF9tcxgNIAEoA0gDiAEBQgwKCl9leGl0X2NvZGVCCQoHX3NpZ25hbEIQCg5fc3RhcnRlZF9hdF9tc0IOCgxfZW5kZWRfYXRfbXMi3wEKBUV2ZW50Eg0KBWVwb2NoGAEgASgDEgsKA3NlcRgCIAEoAxINCgVhdF9tcxgDIAEoAxIMCgRraW5kGAQgASgJEhAKA2pvYhgFIAEoCUgAiAEBEhEKBHRhc2sYBiABKAlIAYgBARIUCgdhdHRlbXB0GAcgASgJSAKIAQESEwoGd29ya2VyGAggASgJSAOIAQESJQoEZGF0YRgJIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCBgoEX2pvYkIHCgVfdGFza0IKCghfYXR0ZW1wdEIJCgdfd29ya2VyIq0BCgpRdWV1ZUVudHJ5EgsKA2pvYhgBIAEoCRIMCgRuYW1lGAIgASgJEg0KBW93bmVyGAMgASgJEiUKCHByaW9yaXR5GAQgASgOMhMuZHJvdmVyLnYxLlByaW9yaXR5EhAKCHBvc2l0aW9uGAUgASgFEhUKDXBlbmRpbmdfdGFza3MYBiABKAUSFQoNY3JlYXRlZF9hdF9tcxgHIAEoAxIOCgZyZWFzb24YCCABKAkitQEKCUxvZ1JlY29yZBILCgNzZXEYASABKAMSDAoEdGFzaxgCIAEoCRINCgVpbmRleBgDIAEoBRIPCgdhdHRlbXB0GAQgASgFEiQKBnN0cmVhbRgFIAEoDjIULmRyb3Zlci52MS5Mb2dTdHJlYW0SDgoGb2Zmc2V0GAYgASgDEg0KBWF0X21zGAcgASgDEg4KBHRleHQYCCABKAlIABINCgNyYXcYCSABKAxIAEIJCgdjb250ZW50KrgBCghKb2JTdGF0ZRIZChVKT0JfU1RBVEVfVU5TUEVDSUZJRUQQABIVChFKT0JfU1RBVEVfUEVORElORxABEhUKEUpPQl9TVEFURV9SVU5OSU5HEAISFwoTSk9CX1NUQVRFX1NVQ0NFRURFRBADEhQKEEpPQl9TVEFURV9GQUlMRUQQBBIXChNKT0JfU1RBVEVfQ0FOQ0VMTEVEEAUSGwoXSk9CX1NUQVRFX1VOU0NIRURVTEFCTEUQBipNCgdKb2JLaW5kEhgKFEpPQl9LSU5EX1VOU1BFQ0lGSUVEEAASEgoOSk9CX0tJTkRfQkFUQ0gQARIUChBKT0JfS0lORF9TRVJWSUNFEAIqawoIUHJpb3JpdHkSGAoUUFJJT1JJVFlfVU5TUEVDSUZJRUQQABIXChNQUklPUklUWV9QUk9EVUNUSU9OEAESGAoUUFJJT1JJVFlfSU5URVJBQ1RJVkUQAhISCg5QUklPUklUWV9CQVRDSBADKtkBCglUYXNrU3RhdGUSGgoWVEFTS19TVEFURV9VTlNQRUNJRklFRBAAEhYKElRBU0tfU1RBVEVfUEVORElORxABEhcKE1RBU0tfU1RBVEVfQVNTSUdORUQQAhIWChJUQVNLX1NUQVRFX1JVTk5JTkcQAxIYChRUQVNLX1NUQVRFX1NVQ0NFRURFRBAEEhUKEVRBU0tfU1RBVEVfRkFJTEVEEAUSGAoUVEFTS19TVEFURV9DQU5DRUxMRUQQBhIcChhUQVNLX1NUQVRFX1VOU0NIRURVTEFCTEUQByq1AQoMQXR0ZW1wdFN0YXRlEh0KGUFUVEVNUFRfU1RBVEVfVU5TUEVDSUZJRUQQABIaChZBVFRFTVBUX1NUQVRFX0FTU0lHTkVEEAESGgoWQVRURU1QVF9TVEFURV9TVEFSVElORxACEhkKFUFUVEVNUFRfU1RBVEVfUlVOTklORxADEhoKFkFUVEVNUFRfU1RBVEVfU1RPUFBJTkcQBBIXChNBVFRFTVBUX1NUQVRFX0VOREVEEAUq/gEKCEVuZENhdXNlEhkKFUVORF9DQVVTRV9VTlNQRUNJRklFRBAAEhQKEEVORF9DQVVTRV9FWElURUQQARIXChNFTkRfQ0FVU0VfU0lHTkFMTEVEEAISEQoNRU5EX0NBVVNFX09PTRADEhcKE0VORF9DQVVTRV9USU1FRF9PVVQQBBIXChNFTkRfQ0FVU0VfUFJFRU1QVEVEEAUSEgoORU5EX0NBVVNFX0xPU1QQBhIZChVFTkRfQ0FVU0VfR0FOR19GQUlMRUQQBxIXChNFTkRfQ0FVU0VfQ0FOQ0VMTEVEEAgSGwoXRU5EX0NBVVNFX05FVkVSX1NUQVJURUQQCSpoCgpEZXZpY2VLaW5kEhsKF0RFVklDRV9LSU5EX1VOU1BFQ0lGSUVEEAASEwoPREVWSUNFX0tJTkRfR1BVEAESEwoPREVWSUNFX0tJTkRfVFBVEAISEwoPREVWSUNFX0tJTkRfTlBVEAMqVQoJTG9nU3RyZWFtEhoKFkxPR19TVFJFQU1fVU5TUEVDSUZJRUQQABIVChFMT0dfU1RSRUFNX1NURE9VVBABEhUKEUxPR19TVFJFQU1fU1RERVJSEAIq5QEKEkNvbnN0cmFpbnRPcGVyYXRvchIjCh9DT05TVFJBSU5UX09QRVJBVE9SX1VOU1BFQ0lGSUVEEAASGgoWQ09OU1RSQUlOVF9PUEVSQVRPUl9FURABEhoKFkNPTlNUUkFJTlRfT1BFUkFUT1JfTkUQAhIaChZDT05TVFJBSU5UX09QRVJBVE9SX0lOEAMSGgoWQ09OU1RSQUlOVF9PUEVSQVRPUl9HVBAEEhoKFkNPTlNUUkFJTlRfT1BFUkFUT1JfTFQQBRIeChpDT05TVFJBSU5UX09QRVJBVE9SX0VYSVNUUxAGKlgKC0FycmFuZ2VtZW50EhsKF0FSUkFOR0VNRU5UX1VOU1BFQ0lGSUVEEAASFAoQQVJSQU5HRU1FTlRfUEFDSxABEhYKEkFSUkFOR0VNRU5UX1NQUkVBRBACKkYKBVRydXN0EhUKEVRSVVNUX1VOU1BFQ0lGSUVEEAASEAoMVFJVU1RfTk9STUFMEAESFAoQVFJVU1RfUkVTVFJJQ1RFRBACKn4KDkFmdGVyQ29uZGl0aW9uEh8KG0FGVEVSX0NPTkRJVElPTl9VTlNQRUNJRklFRBAAEhYKEkFGVEVSX0NPTkRJVElPTl9PSxABEhoKFkFGVEVSX0NPTkRJVElPTl9GQUlMRUQQAhIXChNBRlRFUl9DT05ESVRJT05fQU5ZEANiBnByb3RvMw", [file_google_protobuf_struct]);
+  fileDesc("ChNkcm92ZXIvdjEvam9iLnByb3RvEglkcm92ZXIudjEilgEKDURldmljZVJlcXVlc3QSIwoEa2luZBgBIAEoDjIVLmRyb3Zlci52MS5EZXZpY2VLaW5kEhIKBWNvdW50GAIgASgFSACIAQESEgoFc2hhcmUYAyABKAVIAYgBARIOCgZtb2RlbHMYBCADKAkSFAoMbWVtb3J5X2J5dGVzGAUgASgDQggKBl9jb3VudEIICgZfc2hhcmUimAEKD1Jlc291cmNlUmVxdWVzdBIXCgpjcHVfbWlsbGlzGAEgASgDSACIAQESFAoMbWVtb3J5X2J5dGVzGAIgASgDEi0KBmRldmljZRgDIAEoCzIYLmRyb3Zlci52MS5EZXZpY2VSZXF1ZXN0SAGIAQESDQoFcG9ydHMYBCABKAVCDQoLX2NwdV9taWxsaXNCCQoHX2RldmljZSLTAQoFU2hhcGUSKQoGc2luZ2xlGAEgASgLMhcuZHJvdmVyLnYxLlNoYXBlLlNpbmdsZUgAEicKBWFycmF5GAIgASgLMhYuZHJvdmVyLnYxLlNoYXBlLkFycmF5SAASJQoEZ2FuZxgDIAEoCzIVLmRyb3Zlci52MS5TaGFwZS5HYW5nSAAaCAoGU2luZ2xlGicKBUFycmF5Eg8KB2luZGljZXMYASADKAUSDQoFbGltaXQYAiABKAUaFAoER2FuZxIMCgRzaXplGAEgASgFQgYKBGtpbmQicwoKQ29uc3RyYWludBIRCglhdHRyaWJ1dGUYASABKAkSLwoIb3BlcmF0b3IYAiABKA4yHS5kcm92ZXIudjEuQ29uc3RyYWludE9wZXJhdG9yEg4KBnZhbHVlcxgDIAMoCRIRCglwcmVmZXJyZWQYBCABKAgi2AEKCVBsYWNlbWVudBIqCgtjb25zdHJhaW50cxgBIAMoCzIVLmRyb3Zlci52MS5Db25zdHJhaW50EisKC2FycmFuZ2VtZW50GAIgASgOMhYuZHJvdmVyLnYxLkFycmFuZ2VtZW50EhEKCWV4Y2x1c2l2ZRgDIAEoCBIVCg1hbnRpX2FmZmluaXR5GAQgASgJEhAKCGxvY2FsaXR5GAUgASgJEhUKDWludGVycnVwdGlibGUYBiABKAgSHwoFdHJ1c3QYByABKA4yEC5kcm92ZXIudjEuVHJ1c3QiPQoFQWZ0ZXISCwoDam9iGAEgASgJEicKBHdoZW4YAiABKA4yGS5kcm92ZXIudjEuQWZ0ZXJDb25kaXRpb24iRAoEQ29kZRIOCgZidW5kbGUYASABKAkSDgoGZm9sZGVyGAIgASgJEg4KBmNvbW1pdBgDIAEoCRIMCgRkaWZmGAQgASgJIjAKBUlucHV0EgwKBG5hbWUYASABKAkSCwoDdXJpGAIgASgJEgwKBGhhc2gYAyABKAkiZwoLRW52aXJvbm1lbnQSDQoFaW1hZ2UYASABKAkSEQoJc2htX2J5dGVzGAIgASgDEhcKD3JlZ2lzdHJ5X3NlY3JldBgDIAEoCRIPCgdtb2R1bGVzGAQgAygJEgwKBGxvY2sYBSABKAkipAEKDUNoZWNrcG9pbnRpbmcSCwoDZGlyGAEgASgJEhUKCGV2ZXJ5X21zGAIgASgDSACIAQESDgoGc2lnbmFsGAMgASgJEh8KEmJlZm9yZV9kZWFkbGluZV9tcxgEIAEoA0gBiAEBEhEKBGtlZXAYBSABKAVIAogBAUILCglfZXZlcnlfbXNCFQoTX2JlZm9yZV9kZWFkbGluZV9tc0IHCgVfa2VlcCI1CglTZWNyZXRVc2USDAoEbmFtZRgBIAEoCRIKCgJhcxgCIAEoCRIOCgZ0YXJnZXQYAyABKAkiQQoISWRsZVJ1bGUSFQoNYmVsb3dfcGVyY2VudBgBIAEoARIOCgZmb3JfbXMYAiABKAMSDgoGYWN0aW9uGAMgASgJIiQKCk5vdGlmeVJ1bGUSCgoCdG8YASABKAkSCgoCb24YAiADKAkizAEKBVJ1bGVzEhoKEmtlZXBfb25fZmFpbHVyZV9tcxgBIAEoAxImCgRpZGxlGAIgASgLMhMuZHJvdmVyLnYxLklkbGVSdWxlSACIAQESJQoGbm90aWZ5GAMgAygLMhUuZHJvdmVyLnYxLk5vdGlmeVJ1bGUSEgoKbmFtZV90YWtlbhgEIAEoCRIWCg5vdXRsaXZlX3BhcmVudBgFIAEoCBIPCgdvdXRwdXRzGAYgAygJEhIKCm1heV9zdWJtaXQYByABKAhCBwoFX2lkbGUitQcKB0pvYlNwZWMSDAoEbmFtZRgBIAEoCRIPCgdjb21tYW5kGAIgAygJEigKA2VudhgDIAMoCzIbLmRyb3Zlci52MS5Kb2JTcGVjLkVudkVudHJ5Eg8KB3dvcmtkaXIYBCABKAkSLQoJcmVzb3VyY2VzGAUgASgLMhouZHJvdmVyLnYxLlJlc291cmNlUmVxdWVzdBIfCgVzaGFwZRgGIAEoCzIQLmRyb3Zlci52MS5TaGFwZRIMCgRwb29sGAcgASgJEiUKCHByaW9yaXR5GAggASgOMhMuZHJvdmVyLnYxLlByaW9yaXR5Eg8KB3JldHJpZXMYCSABKAUSHgoRbWF4X2ludGVycnVwdGlvbnMYCiABKAVIAIgBARIVCg10aW1lX2xpbWl0X21zGAsgASgDEhcKD3N0YXJ0X3dpdGhpbl9tcxgMIAEoAxIVCghncmFjZV9tcxgNIAEoA0gBiAEBEhgKEGF0dGVtcHRfbGVhc2VfbXMYDiABKAMSLgoGbGFiZWxzGA8gAygLMh4uZHJvdmVyLnYxLkpvYlNwZWMuTGFiZWxzRW50cnkSIgoEY29kZRgeIAEoCzIPLmRyb3Zlci52MS5Db2RlSAKIAQESIAoGaW5wdXRzGB8gAygLMhAuZHJvdmVyLnYxLklucHV0EjAKC2Vudmlyb25tZW50GCAgASgLMhYuZHJvdmVyLnYxLkVudmlyb25tZW50SAOIAQESMQoKY2hlY2twb2ludBghIAEoCzIYLmRyb3Zlci52MS5DaGVja3BvaW50aW5nSASIAQESJQoHc2VjcmV0cxgiIAMoCzIULmRyb3Zlci52MS5TZWNyZXRVc2USJAoFcnVsZXMYIyABKAsyEC5kcm92ZXIudjEuUnVsZXNIBYgBARInCglwbGFjZW1lbnQYKCABKAsyFC5kcm92ZXIudjEuUGxhY2VtZW50Eh8KBWFmdGVyGCkgAygLMhAuZHJvdmVyLnYxLkFmdGVyEhcKD21heF9jb3N0X21pY3JvcxgqIAEoAxoqCghFbnZFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCFAoSX21heF9pbnRlcnJ1cHRpb25zQgsKCV9ncmFjZV9tc0IHCgVfY29kZUIOCgxfZW52aXJvbm1lbnRCDQoLX2NoZWNrcG9pbnRCCAoGX3J1bGVzIooBCgpUYXNrQ291bnRzEg0KBXRvdGFsGAEgASgFEg8KB3BlbmRpbmcYAiABKAUSDwoHcnVubmluZxgDIAEoBRIRCglzdWNjZWVkZWQYBCABKAUSDgoGZmFpbGVkGAUgASgFEhEKCWNhbmNlbGxlZBgGIAEoBRIVCg11bnNjaGVkdWxhYmxlGAcgASgFIt8ECgNKb2ISCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIiCgVzdGF0ZRgDIAEoDjITLmRyb3Zlci52MS5Kb2JTdGF0ZRIOCgZyZWFzb24YBCABKAkSIAoEa2luZBgFIAEoDjISLmRyb3Zlci52MS5Kb2JLaW5kEg8KB2NsdXN0ZXIYBiABKAkSDgoGdGVuYW50GAcgASgJEg0KBW93bmVyGAggASgJEhwKFHN1Ym1pdHRpbmdfcHJpbmNpcGFsGAkgASgJEiUKCHByaW9yaXR5GAogASgOMhMuZHJvdmVyLnYxLlByaW9yaXR5EgwKBHBvb2wYCyABKAkSFQoNY3JlYXRlZF9hdF9tcxgMIAEoAxIaCg1zdGFydGVkX2F0X21zGA0gASgDSACIAQESGAoLZW5kZWRfYXRfbXMYDiABKANIAYgBARIjChZjYW5jZWxfcmVxdWVzdGVkX2F0X21zGA8gASgDSAKIAQESFgoJZXhpdF9jb2RlGBAgASgFSAOIAQESJAoFdGFza3MYESABKAsyFS5kcm92ZXIudjEuVGFza0NvdW50cxIlCgRzcGVjGBIgASgLMhIuZHJvdmVyLnYxLkpvYlNwZWNIBIgBARITCgZwYXJlbnQYEyABKAlIBYgBARIRCgRyb290GBQgASgJSAaIAQFCEAoOX3N0YXJ0ZWRfYXRfbXNCDgoMX2VuZGVkX2F0X21zQhkKF19jYW5jZWxfcmVxdWVzdGVkX2F0X21zQgwKCl9leGl0X2NvZGVCBwoFX3NwZWNCCQoHX3BhcmVudEIHCgVfcm9vdCLTAgoEVGFzaxIKCgJpZBgBIAEoCRILCgNqb2IYAiABKAkSDQoFaW5kZXgYAyABKAUSIwoFc3RhdGUYBCABKA4yFC5kcm92ZXIudjEuVGFza1N0YXRlEg4KBnJlYXNvbhgFIAEoCRIQCghhdHRlbXB0cxgGIAEoBRIQCghmYWlsdXJlcxgHIAEoBRIVCg1pbnRlcnJ1cHRpb25zGAggASgFEhYKCWV4aXRfY29kZRgJIAEoBUgAiAEBEhMKBndvcmtlchgKIAEoCUgBiAEBEhUKDWNyZWF0ZWRfYXRfbXMYCyABKAMSGgoNc3RhcnRlZF9hdF9tcxgMIAEoA0gCiAEBEhgKC2VuZGVkX2F0X21zGA0gASgDSAOIAQFCDAoKX2V4aXRfY29kZUIJCgdfd29ya2VyQhAKDl9zdGFydGVkX2F0X21zQg4KDF9lbmRlZF9hdF9tcyK3BAoHQXR0ZW1wdBILCgN1aWQYASABKAkSDAoEdGFzaxgCIAEoCRIJCgFuGAMgASgFEg0KBXJvdW5kGAQgASgFEg4KBndvcmtlchgFIAEoCRImCgVzdGF0ZRgGIAEoDjIXLmRyb3Zlci52MS5BdHRlbXB0U3RhdGUSIgoFY2F1c2UYByABKA4yEy5kcm92ZXIudjEuRW5kQ2F1c2USFgoJZXhpdF9jb2RlGAggASgFSACIAQESEwoGc2lnbmFsGAkgASgJSAGIAQESDwoHbWVzc2FnZRgKIAEoCRIWCg5hc3NpZ25lZF9hdF9tcxgLIAEoAxIaCg1zdGFydGVkX2F0X21zGAwgASgDSAKIAQESGAoLZW5kZWRfYXRfbXMYDSABKANIA4gBARIsCgVmYWN0cxgOIAMoCzIdLmRyb3Zlci52MS5BdHRlbXB0LkZhY3RzRW50cnkSEwoGcmVzdWx0GA8gASgJSASIAQESGQoMcmVzdWx0X2J5dGVzGBAgASgDSAWIAQESFAoMcHJpY2VfbWljcm9zGCggASgDEhYKDmNoYXJnZWRfbWljcm9zGCkgASgDGiwKCkZhY3RzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIMCgpfZXhpdF9jb2RlQgkKB19zaWduYWxCEAoOX3N0YXJ0ZWRfYXRfbXNCDgoMX2VuZGVkX2F0X21zQgkKB19yZXN1bHRCDwoNX3Jlc3VsdF9ieXRlcyKNAQoKQ2hlY2twb2ludBIMCgR0YXNrGAEgASgJEgkKAW4YAiABKAUSDwoHYXR0ZW1wdBgDIAEoCRIQCghtYW5pZmVzdBgEIAEoCRINCgVieXRlcxgFIAEoAxINCgVmaWxlcxgGIAEoBRIOCgZyZWFzb24YByABKAkSFQoNY3JlYXRlZF9hdF9tcxgIIAEoAyLfAQoFRXZlbnQSDQoFZXBvY2gYASABKAMSCwoDc2VxGAIgASgDEg0KBWF0X21zGAMgASgDEgwKBGtpbmQYBCABKAkSEAoDam9iGAUgASgJSACIAQESEQoEdGFzaxgGIAEoCUgBiAEBEhQKB2F0dGVtcHQYByABKAlIAogBARITCgZ3b3JrZXIYCCABKAlIA4gBARIlCgRkYXRhGAkgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIGCgRfam9iQgcKBV90YXNrQgoKCF9hdHRlbXB0QgkKB193b3JrZXIirQEKClF1ZXVlRW50cnkSCwoDam9iGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFb3duZXIYAyABKAkSJQoIcHJpb3JpdHkYBCABKA4yEy5kcm92ZXIudjEuUHJpb3JpdHkSEAoIcG9zaXRpb24YBSABKAUSFQoNcGVuZGluZ190YXNrcxgGIAEoBRIVCg1jcmVhdGVkX2F0X21zGAcgASgDEg4KBnJlYXNvbhgIIAEoCSK1AQoJTG9nUmVjb3JkEgsKA3NlcRgBIAEoAxIMCgR0YXNrGAIgASgJEg0KBWluZGV4GAMgASgFEg8KB2F0dGVtcHQYBCABKAUSJAoGc3RyZWFtGAUgASgOMhQuZHJvdmVyLnYxLkxvZ1N0cmVhbRIOCgZvZmZzZXQYBiABKAMSDQoFYXRfbXMYByABKAMSDgoEdGV4dBgIIAEoCUgAEg0KA3JhdxgJIAEoDEgAQgkKB2NvbnRlbnQquAEKCEpvYlN0YXRlEhkKFUpPQl9TVEFURV9VTlNQRUNJRklFRBAAEhUKEUpPQl9TVEFURV9QRU5ESU5HEAESFQoRSk9CX1NUQVRFX1JVTk5JTkcQAhIXChNKT0JfU1RBVEVfU1VDQ0VFREVEEAMSFAoQSk9CX1NUQVRFX0ZBSUxFRBAEEhcKE0pPQl9TVEFURV9DQU5DRUxMRUQQBRIbChdKT0JfU1RBVEVfVU5TQ0hFRFVMQUJMRRAGKk0KB0pvYktpbmQSGAoUSk9CX0tJTkRfVU5TUEVDSUZJRUQQABISCg5KT0JfS0lORF9CQVRDSBABEhQKEEpPQl9LSU5EX1NFUlZJQ0UQAiprCghQcmlvcml0eRIYChRQUklPUklUWV9VTlNQRUNJRklFRBAAEhcKE1BSSU9SSVRZX1BST0RVQ1RJT04QARIYChRQUklPUklUWV9JTlRFUkFDVElWRRACEhIKDlBSSU9SSVRZX0JBVENIEAMq2QEKCVRhc2tTdGF0ZRIaChZUQVNLX1NUQVRFX1VOU1BFQ0lGSUVEEAASFgoSVEFTS19TVEFURV9QRU5ESU5HEAESFwoTVEFTS19TVEFURV9BU1NJR05FRBACEhYKElRBU0tfU1RBVEVfUlVOTklORxADEhgKFFRBU0tfU1RBVEVfU1VDQ0VFREVEEAQSFQoRVEFTS19TVEFURV9GQUlMRUQQBRIYChRUQVNLX1NUQVRFX0NBTkNFTExFRBAGEhwKGFRBU0tfU1RBVEVfVU5TQ0hFRFVMQUJMRRAHKrUBCgxBdHRlbXB0U3RhdGUSHQoZQVRURU1QVF9TVEFURV9VTlNQRUNJRklFRBAAEhoKFkFUVEVNUFRfU1RBVEVfQVNTSUdORUQQARIaChZBVFRFTVBUX1NUQVRFX1NUQVJUSU5HEAISGQoVQVRURU1QVF9TVEFURV9SVU5OSU5HEAMSGgoWQVRURU1QVF9TVEFURV9TVE9QUElORxAEEhcKE0FUVEVNUFRfU1RBVEVfRU5ERUQQBSr+AQoIRW5kQ2F1c2USGQoVRU5EX0NBVVNFX1VOU1BFQ0lGSUVEEAASFAoQRU5EX0NBVVNFX0VYSVRFRBABEhcKE0VORF9DQVVTRV9TSUdOQUxMRUQQAhIRCg1FTkRfQ0FVU0VfT09NEAMSFwoTRU5EX0NBVVNFX1RJTUVEX09VVBAEEhcKE0VORF9DQVVTRV9QUkVFTVBURUQQBRISCg5FTkRfQ0FVU0VfTE9TVBAGEhkKFUVORF9DQVVTRV9HQU5HX0ZBSUxFRBAHEhcKE0VORF9DQVVTRV9DQU5DRUxMRUQQCBIbChdFTkRfQ0FVU0VfTkVWRVJfU1RBUlRFRBAJKmgKCkRldmljZUtpbmQSGwoXREVWSUNFX0tJTkRfVU5TUEVDSUZJRUQQABITCg9ERVZJQ0VfS0lORF9HUFUQARITCg9ERVZJQ0VfS0lORF9UUFUQAhITCg9ERVZJQ0VfS0lORF9OUFUQAypVCglMb2dTdHJlYW0SGgoWTE9HX1NUUkVBTV9VTlNQRUNJRklFRBAAEhUKEUxPR19TVFJFQU1fU1RET1VUEAESFQoRTE9HX1NUUkVBTV9TVERFUlIQAirlAQoSQ29uc3RyYWludE9wZXJhdG9yEiMKH0NPTlNUUkFJTlRfT1BFUkFUT1JfVU5TUEVDSUZJRUQQABIaChZDT05TVFJBSU5UX09QRVJBVE9SX0VREAESGgoWQ09OU1RSQUlOVF9PUEVSQVRPUl9ORRACEhoKFkNPTlNUUkFJTlRfT1BFUkFUT1JfSU4QAxIaChZDT05TVFJBSU5UX09QRVJBVE9SX0dUEAQSGgoWQ09OU1RSQUlOVF9PUEVSQVRPUl9MVBAFEh4KGkNPTlNUUkFJTlRfT1BFUkFUT1JfRVhJU1RTEAYqWAoLQXJyYW5nZW1lbnQSGwoXQVJSQU5HRU1FTlRfVU5TUEVDSUZJRUQQABIUChBBUlJBTkdFTUVOVF9QQUNLEAESFgoSQVJSQU5HRU1FTlRfU1BSRUFEEAIqRgoFVHJ1c3QSFQoRVFJVU1RfVU5TUEVDSUZJRUQQABIQCgxUUlVTVF9OT1JNQUwQARIUChBUUlVTVF9SRVNUUklDVEVEEAIqfgoOQWZ0ZXJDb25kaXRpb24SHwobQUZURVJfQ09ORElUSU9OX1VOU1BFQ0lGSUVEEAASFgoSQUZURVJfQ09ORElUSU9OX09LEAESGgoWQUZURVJfQ09ORElUSU9OX0ZBSUxFRBACEhcKE0FGVEVSX0NPTkRJVElPTl9BTlkQA2IGcHJvdG8z", [file_google_protobuf_struct]);
 
 /**
  * Devices wanted by one task: whole ones, or a share of a single one.
@@ -327,8 +327,315 @@ export const AfterSchema: GenMessage<After> = /*@__PURE__*/
   messageDesc(file_drover_v1_job, 5);
 
 /**
+ * Code that travels with the job.
+ *
+ * @generated from message drover.v1.Code
+ */
+export type Code = Message<"drover.v1.Code"> & {
+  /**
+   * The blob of the bundle's manifest: `sha256:` and 64 hexadecimal digits.
+   *
+   * @generated from field: string bundle = 1;
+   */
+  bundle: string;
+
+  /**
+   * Folder of the bundle the command starts in.
+   *
+   * @generated from field: string folder = 2;
+   */
+  folder: string;
+
+  /**
+   * Commit of the repository it was taken from, and the blob of what differed from it.
+   *
+   * @generated from field: string commit = 3;
+   */
+  commit: string;
+
+  /**
+   * @generated from field: string diff = 4;
+   */
+  diff: string;
+};
+
+/**
+ * Describes the message drover.v1.Code.
+ * Use `create(CodeSchema)` to create a new message.
+ */
+export const CodeSchema: GenMessage<Code> = /*@__PURE__*/
+  messageDesc(file_drover_v1_job, 6);
+
+/**
+ * Bytes that are there before the command starts, at $DROVER_INPUTS/<name>.
+ *
+ * @generated from message drover.v1.Input
+ */
+export type Input = Message<"drover.v1.Input"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string uri = 2;
+   */
+  uri: string;
+
+  /**
+   * What they must hash to; empty: whatever comes is taken.
+   *
+   * @generated from field: string hash = 3;
+   */
+  hash: string;
+};
+
+/**
+ * Describes the message drover.v1.Input.
+ * Use `create(InputSchema)` to create a new message.
+ */
+export const InputSchema: GenMessage<Input> = /*@__PURE__*/
+  messageDesc(file_drover_v1_job, 7);
+
+/**
+ * What the command runs in.
+ *
+ * @generated from message drover.v1.Environment
+ */
+export type Environment = Message<"drover.v1.Environment"> & {
+  /**
+   * @generated from field: string image = 1;
+   */
+  image: string;
+
+  /**
+   * @generated from field: int64 shm_bytes = 2;
+   */
+  shmBytes: bigint;
+
+  /**
+   * Names a secret `user:password`.
+   *
+   * @generated from field: string registry_secret = 3;
+   */
+  registrySecret: string;
+
+  /**
+   * @generated from field: repeated string modules = 4;
+   */
+  modules: string[];
+
+  /**
+   * `auto`, the path of a lock file in the code, or empty.
+   *
+   * @generated from field: string lock = 5;
+   */
+  lock: string;
+};
+
+/**
+ * Describes the message drover.v1.Environment.
+ * Use `create(EnvironmentSchema)` to create a new message.
+ */
+export const EnvironmentSchema: GenMessage<Environment> = /*@__PURE__*/
+  messageDesc(file_drover_v1_job, 8);
+
+/**
+ * Files in $DROVER_CHECKPOINT_DIR outlive the attempt.
+ *
+ * @generated from message drover.v1.Checkpointing
+ */
+export type Checkpointing = Message<"drover.v1.Checkpointing"> & {
+  /**
+   * @generated from field: string dir = 1;
+   */
+  dir: string;
+
+  /**
+   * Default 60000.
+   *
+   * @generated from field: optional int64 every_ms = 2;
+   */
+  everyMs?: bigint | undefined;
+
+  /**
+   * SIGUSR1, SIGUSR2, SIGTERM or empty.
+   *
+   * @generated from field: string signal = 3;
+   */
+  signal: string;
+
+  /**
+   * Default 120000.
+   *
+   * @generated from field: optional int64 before_deadline_ms = 4;
+   */
+  beforeDeadlineMs?: bigint | undefined;
+
+  /**
+   * Default 3.
+   *
+   * @generated from field: optional int32 keep = 5;
+   */
+  keep?: number | undefined;
+};
+
+/**
+ * Describes the message drover.v1.Checkpointing.
+ * Use `create(CheckpointingSchema)` to create a new message.
+ */
+export const CheckpointingSchema: GenMessage<Checkpointing> = /*@__PURE__*/
+  messageDesc(file_drover_v1_job, 9);
+
+/**
+ * A secret by name, given as a variable or a file.
+ *
+ * @generated from message drover.v1.SecretUse
+ */
+export type SecretUse = Message<"drover.v1.SecretUse"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * `env` or `file`; empty: env.
+   *
+   * @generated from field: string as = 2;
+   */
+  as: string;
+
+  /**
+   * The variable or file; empty: the secret's name.
+   *
+   * @generated from field: string target = 3;
+   */
+  target: string;
+};
+
+/**
+ * Describes the message drover.v1.SecretUse.
+ * Use `create(SecretUseSchema)` to create a new message.
+ */
+export const SecretUseSchema: GenMessage<SecretUse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_job, 10);
+
+/**
+ * Devices used less than this for so long.
+ *
+ * @generated from message drover.v1.IdleRule
+ */
+export type IdleRule = Message<"drover.v1.IdleRule"> & {
+  /**
+   * @generated from field: double below_percent = 1;
+   */
+  belowPercent: number;
+
+  /**
+   * @generated from field: int64 for_ms = 2;
+   */
+  forMs: bigint;
+
+  /**
+   * `warn` or `stop`.
+   *
+   * @generated from field: string action = 3;
+   */
+  action: string;
+};
+
+/**
+ * Describes the message drover.v1.IdleRule.
+ * Use `create(IdleRuleSchema)` to create a new message.
+ */
+export const IdleRuleSchema: GenMessage<IdleRule> = /*@__PURE__*/
+  messageDesc(file_drover_v1_job, 11);
+
+/**
+ * Who is told of what.
+ *
+ * @generated from message drover.v1.NotifyRule
+ */
+export type NotifyRule = Message<"drover.v1.NotifyRule"> & {
+  /**
+   * A channel of the server's settings.
+   *
+   * @generated from field: string to = 1;
+   */
+  to: string;
+
+  /**
+   * `started`, `interrupted`, `failed`, `done`, `idle`.
+   *
+   * @generated from field: repeated string on = 2;
+   */
+  on: string[];
+};
+
+/**
+ * Describes the message drover.v1.NotifyRule.
+ * Use `create(NotifyRuleSchema)` to create a new message.
+ */
+export const NotifyRuleSchema: GenMessage<NotifyRule> = /*@__PURE__*/
+  messageDesc(file_drover_v1_job, 12);
+
+/**
+ * How the job is treated when something happens to it.
+ *
+ * @generated from message drover.v1.Rules
+ */
+export type Rules = Message<"drover.v1.Rules"> & {
+  /**
+   * @generated from field: int64 keep_on_failure_ms = 1;
+   */
+  keepOnFailureMs: bigint;
+
+  /**
+   * @generated from field: optional drover.v1.IdleRule idle = 2;
+   */
+  idle?: IdleRule | undefined;
+
+  /**
+   * @generated from field: repeated drover.v1.NotifyRule notify = 3;
+   */
+  notify: NotifyRule[];
+
+  /**
+   * When a job of this name lives: `allow` (also empty), `error`, `keep` or `replace`.
+   *
+   * @generated from field: string name_taken = 4;
+   */
+  nameTaken: string;
+
+  /**
+   * @generated from field: bool outlive_parent = 5;
+   */
+  outliveParent: boolean;
+
+  /**
+   * Patterns below the working directory that are kept with the result.
+   *
+   * @generated from field: repeated string outputs = 6;
+   */
+  outputs: string[];
+
+  /**
+   * It gets a token of its own, with which it may submit jobs.
+   *
+   * @generated from field: bool may_submit = 7;
+   */
+  maySubmit: boolean;
+};
+
+/**
+ * Describes the message drover.v1.Rules.
+ * Use `create(RulesSchema)` to create a new message.
+ */
+export const RulesSchema: GenMessage<Rules> = /*@__PURE__*/
+  messageDesc(file_drover_v1_job, 13);
+
+/**
  * What a user asks for. Only `command` is required; an answer has every field filled in.
- * Numbers 30 to 39 are kept for code, data and checkpoints, 40 to 49 for price and placement.
  *
  * @generated from message drover.v1.JobSpec
  */
@@ -427,6 +734,38 @@ export type JobSpec = Message<"drover.v1.JobSpec"> & {
   labels: { [key: string]: string };
 
   /**
+   * Absent parts were not asked for.
+   *
+   * @generated from field: optional drover.v1.Code code = 30;
+   */
+  code?: Code | undefined;
+
+  /**
+   * @generated from field: repeated drover.v1.Input inputs = 31;
+   */
+  inputs: Input[];
+
+  /**
+   * @generated from field: optional drover.v1.Environment environment = 32;
+   */
+  environment?: Environment | undefined;
+
+  /**
+   * @generated from field: optional drover.v1.Checkpointing checkpoint = 33;
+   */
+  checkpoint?: Checkpointing | undefined;
+
+  /**
+   * @generated from field: repeated drover.v1.SecretUse secrets = 34;
+   */
+  secrets: SecretUse[];
+
+  /**
+   * @generated from field: optional drover.v1.Rules rules = 35;
+   */
+  rules?: Rules | undefined;
+
+  /**
    * @generated from field: drover.v1.Placement placement = 40;
    */
   placement?: Placement | undefined;
@@ -451,7 +790,7 @@ export type JobSpec = Message<"drover.v1.JobSpec"> & {
  * Use `create(JobSpecSchema)` to create a new message.
  */
 export const JobSpecSchema: GenMessage<JobSpec> = /*@__PURE__*/
-  messageDesc(file_drover_v1_job, 6);
+  messageDesc(file_drover_v1_job, 14);
 
 /**
  * How many of a job's tasks are in which state.
@@ -500,7 +839,7 @@ export type TaskCounts = Message<"drover.v1.TaskCounts"> & {
  * Use `create(TaskCountsSchema)` to create a new message.
  */
 export const TaskCountsSchema: GenMessage<TaskCounts> = /*@__PURE__*/
-  messageDesc(file_drover_v1_job, 7);
+  messageDesc(file_drover_v1_job, 15);
 
 /**
  * A job as it is now.
@@ -608,6 +947,18 @@ export type Job = Message<"drover.v1.Job"> & {
    * @generated from field: optional drover.v1.JobSpec spec = 18;
    */
   spec?: JobSpec | undefined;
+
+  /**
+   * The job whose attempt submitted it, and the first of that line.
+   *
+   * @generated from field: optional string parent = 19;
+   */
+  parent?: string | undefined;
+
+  /**
+   * @generated from field: optional string root = 20;
+   */
+  root?: string | undefined;
 };
 
 /**
@@ -615,7 +966,7 @@ export type Job = Message<"drover.v1.Job"> & {
  * Use `create(JobSchema)` to create a new message.
  */
 export const JobSchema: GenMessage<Job> = /*@__PURE__*/
-  messageDesc(file_drover_v1_job, 8);
+  messageDesc(file_drover_v1_job, 16);
 
 /**
  * One unit that is placed on one worker.
@@ -703,7 +1054,7 @@ export type Task = Message<"drover.v1.Task"> & {
  * Use `create(TaskSchema)` to create a new message.
  */
 export const TaskSchema: GenMessage<Task> = /*@__PURE__*/
-  messageDesc(file_drover_v1_job, 9);
+  messageDesc(file_drover_v1_job, 17);
 
 /**
  * One try at a task on one worker.
@@ -783,6 +1134,39 @@ export type Attempt = Message<"drover.v1.Attempt"> & {
    * @generated from field: optional int64 ended_at_ms = 13;
    */
   endedAtMs?: bigint | undefined;
+
+  /**
+   * What it ran with, as its agent found it.
+   *
+   * @generated from field: map<string, string> facts = 14;
+   */
+  facts: { [key: string]: string };
+
+  /**
+   * The blob of the manifest of what it left.
+   *
+   * @generated from field: optional string result = 15;
+   */
+  result?: string | undefined;
+
+  /**
+   * @generated from field: optional int64 result_bytes = 16;
+   */
+  resultBytes?: bigint | undefined;
+
+  /**
+   * What an hour of it costs, in millionths.
+   *
+   * @generated from field: int64 price_micros = 40;
+   */
+  priceMicros: bigint;
+
+  /**
+   * What it was charged so far, in millionths.
+   *
+   * @generated from field: int64 charged_micros = 41;
+   */
+  chargedMicros: bigint;
 };
 
 /**
@@ -790,7 +1174,69 @@ export type Attempt = Message<"drover.v1.Attempt"> & {
  * Use `create(AttemptSchema)` to create a new message.
  */
 export const AttemptSchema: GenMessage<Attempt> = /*@__PURE__*/
-  messageDesc(file_drover_v1_job, 10);
+  messageDesc(file_drover_v1_job, 18);
+
+/**
+ * What a task had saved at some time.
+ *
+ * @generated from message drover.v1.Checkpoint
+ */
+export type Checkpoint = Message<"drover.v1.Checkpoint"> & {
+  /**
+   * @generated from field: string task = 1;
+   */
+  task: string;
+
+  /**
+   * The highest is the newest.
+   *
+   * @generated from field: int32 n = 2;
+   */
+  n: number;
+
+  /**
+   * The uid of the attempt that wrote it.
+   *
+   * @generated from field: string attempt = 3;
+   */
+  attempt: string;
+
+  /**
+   * The blob that lists its files.
+   *
+   * @generated from field: string manifest = 4;
+   */
+  manifest: string;
+
+  /**
+   * @generated from field: int64 bytes = 5;
+   */
+  bytes: bigint;
+
+  /**
+   * @generated from field: int32 files = 6;
+   */
+  files: number;
+
+  /**
+   * What it was taken for.
+   *
+   * @generated from field: string reason = 7;
+   */
+  reason: string;
+
+  /**
+   * @generated from field: int64 created_at_ms = 8;
+   */
+  createdAtMs: bigint;
+};
+
+/**
+ * Describes the message drover.v1.Checkpoint.
+ * Use `create(CheckpointSchema)` to create a new message.
+ */
+export const CheckpointSchema: GenMessage<Checkpoint> = /*@__PURE__*/
+  messageDesc(file_drover_v1_job, 19);
 
 /**
  * Something that happened; (epoch, seq) is the order of commit.
@@ -854,7 +1300,7 @@ export type Event = Message<"drover.v1.Event"> & {
  * Use `create(EventSchema)` to create a new message.
  */
 export const EventSchema: GenMessage<Event> = /*@__PURE__*/
-  messageDesc(file_drover_v1_job, 11);
+  messageDesc(file_drover_v1_job, 20);
 
 /**
  * A job that waits, and why.
@@ -910,7 +1356,7 @@ export type QueueEntry = Message<"drover.v1.QueueEntry"> & {
  * Use `create(QueueEntrySchema)` to create a new message.
  */
 export const QueueEntrySchema: GenMessage<QueueEntry> = /*@__PURE__*/
-  messageDesc(file_drover_v1_job, 12);
+  messageDesc(file_drover_v1_job, 21);
 
 /**
  * One run of a task's output: whole lines where possible.
@@ -986,7 +1432,7 @@ export type LogRecord = Message<"drover.v1.LogRecord"> & {
  * Use `create(LogRecordSchema)` to create a new message.
  */
 export const LogRecordSchema: GenMessage<LogRecord> = /*@__PURE__*/
-  messageDesc(file_drover_v1_job, 13);
+  messageDesc(file_drover_v1_job, 22);
 
 /**
  * Derived from the states of the job's tasks.

@@ -1,0 +1,20 @@
+/** The calls of a fake coordinator that know nothing of its jobs. */
+import { fakeAccounts } from './fakeAccounts.ts';
+import { fakeFiles } from './fakeFiles.ts';
+
+export class FakeRest {
+  readonly accounts = fakeAccounts();
+  readonly plan = this.accounts.plan;
+  readonly listBudgets = this.accounts.listBudgets;
+  readonly setBudget = this.accounts.setBudget;
+  readonly deleteBudget = this.accounts.deleteBudget;
+  readonly usage = this.accounts.usage;
+  readonly #files = fakeFiles();
+  readonly listCheckpoints = this.#files.listCheckpoints;
+  readonly requestCheckpoint = this.#files.requestCheckpoint;
+  readonly addCheckpoint = this.#files.addCheckpoint;
+  readonly attemptAccess = this.#files.attemptAccess;
+  readonly attemptSecrets = this.#files.attemptSecrets;
+  readonly listAudit = this.#files.listAudit;
+  readonly recordAccess = this.#files.recordAccess;
+}

@@ -1,0 +1,13 @@
+/** Schemas of plain values that several parts of a submission share. */
+import { z } from 'zod';
+
+export const DAY_MS = 86_400_000;
+export const durationMs = z
+  .int()
+  .min(0)
+  .max(3650 * DAY_MS);
+
+export const NOT_CLEAN = 'holds a NUL or half a character';
+/** No NUL and no lone surrogate: neither survives argv, the environment or a text column. */
+export const isClean = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
+export const clean = (limit: number) => z.string().max(limit).refine(isClean, NOT_CLEAN);
