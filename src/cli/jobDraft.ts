@@ -58,6 +58,11 @@ const PASSED_THROUGH = [
   'attemptLeaseMs',
   'placement',
   'maxCostMicros',
+  'code',
+  'environment',
+  'checkpoint',
+  'secrets',
+  'rules',
 ] as const;
 
 const ALIASES: Record<string, string> = {

@@ -1,12 +1,15 @@
 /** Batch scripts for Slurm, as they are, on a real server and a worker that says it has GPUs. */
-import { chmodSync, cpSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs';
-import { symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync } from 'node:fs';
+import { rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DROVER, ROOT, startJourney, type, until, type Journey } from '../support/journey.ts';
 
 let journey: Journey;
 let folder: string;
+/** Where tasks have their temporary files. */
+let scratch: string;
 const tools = (): string => path.join(journey.home, 'tools');
 
 /** What a site has and this machine has not. */
@@ -33,7 +36,9 @@ else:
 const CONDA = 'conda() { export CONDA_DEFAULT_ENV=$2; }\n';
 
 beforeAll(async () => {
-  journey = await startJourney({ args: ['--resources', 'cpus=8,mem=4Gi,gpus=4:A100'] });
+  scratch = mkdtempSync(path.join(tmpdir(), 'drover-sbatch-scratch-'));
+  const args = ['--resources', 'cpus=8,mem=4Gi,gpus=4:A100'];
+  journey = await startJourney({ args, env: { TMPDIR: scratch } });
   folder = path.join(journey.home, 'sbatch');
   cpSync(path.join(ROOT, 'examples/sbatch'), folder, { recursive: true });
   mkdirSync(tools());
@@ -47,7 +52,10 @@ beforeAll(async () => {
     (await journey.client.listWorkers({})).items.some(({ state }) => state === 'ONLINE'),
   );
 });
-afterAll(() => journey.close());
+afterAll(async () => {
+  await journey.close();
+  rmSync(scratch, { recursive: true });
+});
 
 const sbatch = (...args: string[]) => journey.start(['sbatch', ...args], { cwd: folder }).ended;
 
@@ -63,7 +71,7 @@ async function runScript(...args: string[]) {
 
 const file = (name: string): string => readFileSync(path.join(folder, name), 'utf8');
 
-describe('the examples', () => {
+describe.concurrent('the examples', () => {
   test('single-gpu.sh: its GPU, its file beside the log, and what was not mapped', async () => {
     const { job, told, out } = await runScript('single-gpu.sh');
     expect(job).toMatchObject({ state: 'SUCCEEDED', name: 'resnet' });
@@ -146,7 +154,7 @@ describe('the examples', () => {
     expect(job.state).toBe('SUCCEEDED');
     expect(file('results/config.yaml')).toContain('name: heredoc.sh\nscratch: set\n');
     expect(out).toContain('from python: heredoc.sh 200 MB\n');
-    const [name] = readdirSync(path.join(folder, 'results')).filter((one) => /\.out$/.test(one));
+    const name = readdirSync(path.join(folder, 'results')).find((one) => one.endsWith('.out'));
     expect(name).toMatch(/^run \d+\.out$/);
     expect(file(`results/${name}`)).toBe(out);
   });
@@ -184,7 +192,8 @@ describe('the rest of the way', () => {
     await journey.drover('cancel', id);
     expect((await journey.ended(id)).state).toBe('CANCELLED');
     expect(file('cancelled.out')).toContain('cleaned up\n');
-    expect(readdirSync('/tmp').filter((name) => name.startsWith('drover-sbatch.'))).toEqual([]);
+    // Of the scripts before, too.
+    expect(readdirSync(scratch)).toEqual([]);
   });
 
   test('--test-only plans and submits nothing', async () => {

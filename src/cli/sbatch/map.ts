@@ -32,8 +32,8 @@ export interface Mapped {
 
 /** Slurm's KillWait: so long a job has between TERM and KILL. */
 const GRACE_MS = 30_000;
-/** A requeue the script asks for counts as one of these. */
-const REQUEUES = 10;
+/** Of batch.sh, when the script has called `scontrol requeue`. */
+const REQUEUE_EXIT_CODE = 85;
 /** Looked at by the command, no part of the job. */
 const ABOUT_SUBMITTING =
   'wait parsable test-only quiet verbose help usage version wrap ignore-pbs kill-on-invalid-dep';
@@ -101,7 +101,7 @@ function mapRequeue(sheet: Sheet, script: string, draft: JobDraft): void {
   if (sheet.take('no-requeue') !== undefined) {
     draft['maxInterruptions'] = 0;
   } else if (/\bscontrol\s+requeue\b/.test(script)) {
-    draft['retries'] = REQUEUES;
+    draft['rules'] = { requeueExitCode: REQUEUE_EXIT_CODE };
   }
 }
 

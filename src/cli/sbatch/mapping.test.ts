@@ -179,6 +179,9 @@ describe('running', () => {
   test('requeue, no-requeue, comment, name, directory', () => {
     expect(map(['--requeue']).spec).toMatchObject({ maxInterruptions: 100, retries: 0 });
     expect(map(['--no-requeue']).spec.maxInterruptions).toBe(0);
+    const script = '#!/bin/sh\nscontrol requeue $SLURM_JOB_ID\n';
+    expect(map([], { script }).spec.rules?.requeueExitCode).toBe(85);
+    expect(map(['--no-requeue'], { script }).spec.rules).toBeUndefined();
     const options = ['--comment', 'a note', '-J', 'a name', '-D', 'sub'];
     const { spec } = map(options);
     expect(spec).toMatchObject({ name: 'a name', workdir: '/data/sub' });

@@ -30,7 +30,7 @@ export const sbatchCommand = defineCommand({
     strict: { kind: 'flag', help: 'refuse when anything could not be mapped' },
   },
   details:
-    'Takes the options of sbatch on the command line, in SBATCH_ variables and on #SBATCH lines;\n' +
+    'Takes sbatch’s options on the command line, in SBATCH_ variables and on #SBATCH lines;\n' +
     'what has no equivalent is listed on stderr. --test-only says where and when it would run,\n' +
     '--wait exits with the job’s code, --parsable prints the id alone. Partitions, QOS and\n' +
     'features are mapped by ~/.config/drover/sbatch.yaml (or DROVER_SBATCH_TABLE).\n\n' +
