@@ -66,12 +66,14 @@ async function runScript(...args: string[]) {
   const id = stdout.trim();
   const job = await journey.ended(id);
   const log = await journey.drover('logs', id);
-  return { id, job, told: stderr, out: log.stdout, err: log.stderr };
+  // Lines of arrays and gangs come behind their index.
+  const out = log.stdout.replaceAll(/^\[\d+\] /gm, '');
+  return { id, job, told: stderr, out, err: log.stderr };
 }
 
 const file = (name: string): string => readFileSync(path.join(folder, name), 'utf8');
 
-describe.concurrent('the examples', () => {
+describe.concurrent('scripts', () => {
   test('single-gpu.sh: its GPU, its file beside the log, and what was not mapped', async () => {
     const { job, told, out } = await runScript('single-gpu.sh');
     expect(job).toMatchObject({ state: 'SUCCEEDED', name: 'resnet' });
@@ -173,6 +175,18 @@ describe.concurrent('the examples', () => {
     const { job, out } = await runScript('-w', worker, 'analysis.py');
     expect([job.state, out]).toEqual(['SUCCEEDED', 'python 3 with 2 cores\n']);
   });
+
+  test('two nodes: labels, exit codes, a missing program, a signal to every task', async () => {
+    writeFileSync(path.join(folder, 'steps.sh'), STEPS);
+    const { job, out, err } = await runScript('--time=0:08', '--signal=USR2@1', 'steps.sh');
+    expect([job.state, err]).toEqual(['SUCCEEDED', expect.stringContaining('no-such-program')]);
+    const nodes = ['0: task 0 on 0', '1: task 1 on 0', '2: task 2 on 1', '3: task 3 on 1'];
+    for (const line of nodes) expect(out).toContain(`${line}\n`);
+    expect(out).toContain('worst 3\nmissing 127\nlines 2\n');
+    expect(out).toContain('told 0\n');
+    expect(out).toContain('told 1\n');
+    expect(out).toMatch(/after the signal 0\n$/);
+  });
 });
 
 describe('the rest of the way', () => {
@@ -206,3 +220,14 @@ describe('the rest of the way', () => {
 });
 
 const SLOW = 'trap "echo cleaned up; exit 1" TERM; echo begun; while :; do sleep 0.1; done';
+
+const STEPS = `#!/bin/bash
+#SBATCH -N2 --ntasks-per-node=2
+srun -l sh -c 'echo task $SLURM_PROCID on $SLURM_NODEID; exit $SLURM_PROCID'
+echo "worst $?"
+srun -n2 no-such-program
+echo "missing $?"
+echo "lines $(srun -n2 -N2 echo x | wc -l)"
+srun -n2 -N2 bash -c 'trap "echo told $SLURM_PROCID; exit 0" USR2; while :; do sleep 0.1; done'
+echo "after the signal $?"
+`;

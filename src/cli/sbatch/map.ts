@@ -1,5 +1,6 @@
 /** From what sbatch was told to a job as a file would describe it, and what was lost on the way. */
 import path from 'node:path';
+import type { Notice } from '../../model/jobParts.ts';
 import { UsageError } from '../args.ts';
 import { parseDuration } from '../durations.ts';
 import type { Environment } from '../environment.ts';
@@ -54,7 +55,7 @@ export function mapSbatch(request: SbatchRequest): Mapped {
   mapShape(sheet, layout, draft);
   const limitMs = mapTime(sheet, draft);
   const { singleton } = mapWhere(sheet, request.table, draft);
-  mapRequeue(sheet, request.script, draft);
+  mapRules(sheet, request.script, request.table.mail, draft);
   const comment = sheet.take('comment');
   if (comment) draft['labels'] = { comment };
   draft['graceMs'] = GRACE_MS;
@@ -96,13 +97,42 @@ function mapTime(sheet: Sheet, draft: JobDraft): number {
 }
 
 /** Drover queues what a lost machine interrupted again by itself, unless told otherwise. */
-function mapRequeue(sheet: Sheet, script: string, draft: JobDraft): void {
+function mapRules(sheet: Sheet, script: string, channel: string, draft: JobDraft): void {
   sheet.take('requeue');
-  if (sheet.take('no-requeue') !== undefined) {
-    draft['maxInterruptions'] = 0;
-  } else if (/\bscontrol\s+requeue\b/.test(script)) {
-    draft['rules'] = { requeueExitCode: REQUEUE_EXIT_CODE };
+  const once = sheet.take('no-requeue') !== undefined;
+  if (once) draft['maxInterruptions'] = 0;
+  const asks = !once && /\bscontrol\s+requeue\b/.test(script);
+  const notify = channel === '' ? [] : noticesOf(sheet, channel);
+  if (!asks && notify.length === 0) return;
+  draft['rules'] = {
+    ...(asks && { requeueExitCode: REQUEUE_EXIT_CODE }),
+    ...(notify.length > 0 && { notify }),
+  };
+}
+
+const NOTICES_OF: Record<string, Notice[]> = {
+  BEGIN: ['started'],
+  END: ['done'],
+  FAIL: ['failed'],
+  INVALID_DEPEND: ['failed'],
+  TIME_LIMIT: ['failed'],
+  REQUEUE: ['interrupted'],
+  ALL: ['started', 'done', 'failed', 'interrupted'],
+  NONE: [],
+};
+
+/** Who reads the channel is set on the server, so that --mail-user goes with it. */
+function noticesOf(sheet: Sheet, channel: string): { to: string; on: Notice[] }[] {
+  const text = sheet.take('mail-type');
+  if (text === undefined) return [];
+  sheet.take('mail-user');
+  const on = new Set<Notice>();
+  for (const type of text.split(',')) {
+    const notices = NOTICES_OF[type.trim().toUpperCase()];
+    if (!notices) sheet.leave('mail-type', 'mapped are BEGIN, END, FAIL, REQUEUE, ALL', type);
+    for (const notice of notices ?? []) on.add(notice);
   }
+  return on.size > 0 ? [{ to: channel, on: [...on] }] : [];
 }
 
 /** What sites call things is kept for scripts that print it. */

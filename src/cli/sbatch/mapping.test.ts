@@ -188,6 +188,15 @@ describe('running', () => {
     expect(spec.labels).toEqual({ comment: 'a note' });
   });
 
+  test('mail goes to the channel that the table names', async () => {
+    const site = await table('mail: lab\n');
+    const options = ['--mail-type=END,FAIL,STAGE_OUT', '--mail-user=ada@example.org'];
+    const { spec, left } = map(options, { table: site });
+    expect(spec.rules?.notify).toEqual([{ to: 'lab', on: ['done', 'failed'] }]);
+    expect(left).toEqual(['--mail-type=STAGE_OUT']);
+    expect(map(options).left).toEqual(options);
+  });
+
   test("variables as Slurm's: some only where their option was given", () => {
     const { env } = map(['-N2', '--ntasks-per-node=2', '-c', '3', '--gpus-per-task=1']).spec;
     expect(env).toMatchObject({
