@@ -199,6 +199,14 @@ describe('the rest of the way', () => {
     expect(file('dry.out')).toBe('1 arguments\n<again>\n');
   });
 
+  test('--workdir . sends the folder along: the worker need not have it', async () => {
+    const { job, out } = await runScript('--workdir', '.', 'single-gpu.sh');
+    expect(job.state).toBe('SUCCEEDED');
+    expect(out).toContain('done with 2 workers\n');
+    const { stdout } = await sbatch('--dry-run', '--workdir', '.', 'single-gpu.sh');
+    expect(stdout).toContain('\nworkdir: .\n');
+  });
+
   test('cancel reaches the script, and nothing of it is left', async () => {
     const { stdout } = await sbatch('--parsable', '-o', 'cancelled.out', '--wrap', SLOW);
     const id = stdout.trim();

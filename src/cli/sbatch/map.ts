@@ -19,6 +19,8 @@ export interface SbatchRequest extends SubmittedFrom {
   /** The script's file name: the job's name unless --job-name says otherwise. */
   name: string;
   args: string[];
+  /** As for `drover run`: a relative one goes along. Undefined: the worker has the same folders. */
+  workdir: string | undefined;
   env: Environment;
   table: SiteTable;
 }
@@ -47,7 +49,7 @@ export function mapSbatch(request: SbatchRequest): Mapped {
   const draft: JobDraft = {
     name,
     command: ['/bin/sh', '-c', START, request.name, ...request.args],
-    workdir: path.resolve(request.cwd, sheet.take('chdir') ?? '.'),
+    workdir: request.workdir ?? path.resolve(request.cwd, sheet.take('chdir') ?? '.'),
     cpus: layout.cpusPerNode,
   };
   if (layout.memoryMb !== undefined) draft['mem'] = `${layout.memoryMb}M`;
@@ -56,12 +58,13 @@ export function mapSbatch(request: SbatchRequest): Mapped {
   const limitMs = mapTime(sheet, draft);
   const { singleton } = mapWhere(sheet, request.table, draft);
   mapRules(sheet, request.script, request.table.mail, draft);
+  const goesAlong = !path.isAbsolute(draft['workdir'] as string);
   const comment = sheet.take('comment');
   if (comment) draft['labels'] = { comment };
   draft['graceMs'] = GRACE_MS;
   draft['env'] = {
     ...readExports(sheet, request.env),
-    ...slurmVariables(sheet, layout, name, request),
+    ...slurmVariables(sheet, layout, name, { ...request, cwd: goesAlong ? '' : request.cwd }),
     ...names(sheet),
     ...files(sheet),
     ...readSignal(sheet, limitMs),

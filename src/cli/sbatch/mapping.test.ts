@@ -11,12 +11,22 @@ import { EMPTY_TABLE, parseTable, type SiteTable } from './table.ts';
 const EXAMPLES = path.resolve(import.meta.dirname, '../../../examples/sbatch');
 const CONTEXT = { cwd: '/data', env: {}, label: (key: string) => key };
 
-function map(options: string[], { script = '#!/bin/sh\n', table = EMPTY_TABLE } = {}) {
+interface Given {
+  script?: string;
+  table?: SiteTable;
+  workdir?: string;
+}
+
+function map(
+  options: string[],
+  { script = '#!/bin/sh\n', table = EMPTY_TABLE, workdir }: Given = {},
+) {
   const { settings, rest } = readCommandLine(options);
   const all = mergeSettings(readScript(script, 'job.sh'), settings);
   const env = { HOME: '/x', COLOUR: 'red', SECRET: 's' };
   const from = { cwd: '/data', user: 'ada', host: 'login1', env };
-  const mapped = mapSbatch({ settings: all, script, name: 'job.sh', args: rest, table, ...from });
+  const given = { settings: all, script, name: 'job.sh', args: rest, workdir, table };
+  const mapped = mapSbatch({ ...given, ...from });
   const spec = jobSpec.parse(toSpec(mapped.draft, CONTEXT));
   const left = mapped.unmapped.map(({ option }) => option);
   return { ...mapped, spec, left };
@@ -186,6 +196,9 @@ describe('running', () => {
     const { spec } = map(options);
     expect(spec).toMatchObject({ name: 'a name', workdir: '/data/sub' });
     expect(spec.labels).toEqual({ comment: 'a note' });
+    const sent = map(['-D', 'sub'], { workdir: '.' });
+    expect([sent.spec.workdir, sent.left]).toEqual(['.', ['--chdir=sub']]);
+    expect(sent.spec.env).not.toHaveProperty('SLURM_SUBMIT_DIR');
   });
 
   test('mail goes to the channel that the table names', async () => {
