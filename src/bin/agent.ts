@@ -9,8 +9,8 @@ import { parseResources } from '../agent/devices/parse.ts';
 import { identityFile } from '../agent/identity.ts';
 import { createProcessRuntime } from '../agent/runtimes/process.ts';
 import { spoolSource } from '../agent/outputs.ts';
-import { createExecHandler } from '../agent/tunnel/exec.ts';
 import { createTunnelDialer } from '../agent/tunnel/dialer.ts';
+import { tunnelKinds } from '../agent/tunnel/kinds.ts';
 import { httpTransport } from '../agent/transport.ts';
 import { systemClock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
@@ -56,9 +56,7 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
   spool.follow(outputs);
   shutdown.add(() => spool.close());
   const tunnels = createTunnelDialer({
-    kinds: {
-      exec: createExecHandler({ execContext: (uid) => runtime.execContext(uid), clock, log }),
-    },
+    kinds: tunnelKinds({ execContext: (uid) => runtime.execContext(uid), clock, log }),
     clock,
     random,
     log,

@@ -13,6 +13,7 @@ import { State } from '../state/state.ts';
 import type { History, Writer } from '../store/contract.ts';
 import { createAgents } from './agents.ts';
 import { createAttemptFiles } from './attemptFiles.ts';
+import { createAudit } from './audit.ts';
 import { createChargeStep } from './charges.ts';
 import { createBudgets } from './budgets.ts';
 import { createCommitter } from './committer.ts';
@@ -130,6 +131,7 @@ export function createController(options: ControllerOptions): Controller {
     ...createWhy({ state, planner, settled, clock, reasons, getJob: jobs.getJob }),
     ...createPlan({ state, planner, settled, committer, clock, pools: settings.pools }),
     ...createBudgets({ ...core, history }),
+    ...createAudit({ ...core, history }),
     ...createTunnelCalls({ state, jobs, tunnels, sessions }),
     ...createAttemptFiles({ ...core, agents }),
     join: (token, request) => agents.join(token, request),

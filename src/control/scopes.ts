@@ -24,6 +24,8 @@ const SCOPE_OF = {
   setBudget: 'budgets:manage',
   deleteBudget: 'budgets:manage',
   usage: 'jobs:read',
+  listAudit: 'audit:read',
+  recordAccess: 'jobs:manage',
   cluster: 'fleet:read',
   listWorkers: 'fleet:read',
   setDraining: 'fleet:manage',

@@ -120,6 +120,7 @@ export function createClient(options: HttpOptions) {
       await call(options, budgetPath(tenant, user), { method: 'DELETE' });
     },
     usage: (query: UsageQuery) => get<UsageRow[]>('/v1/usage', { ...query }),
+    listAudit: (page: PageOptions) => list<EventView>('/v1/audit', { ...page }),
     listTokens: (page: PageOptions) => list<TokenView>('/v1/tokens', { ...page }),
     createToken: (body: Partial<CreateToken>) => post<TokenView>('/v1/tokens', { body }),
     revokeToken: async (id: string): Promise<TokenView> => {

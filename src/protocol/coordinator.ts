@@ -72,6 +72,15 @@ export interface TunnelTicket {
   attempt: string;
 }
 
+/** A look into a running task. */
+export interface AccessRecord {
+  /** exec, tcp, unix, ssh, ps, profile. */
+  how: string;
+  attempt: string;
+  /** The port, the socket, the process: whatever the kind has. */
+  details: Record<string, string | number | boolean | null>;
+}
+
 export interface LoopHealth {
   name: string;
   periodMs: number;
@@ -118,6 +127,11 @@ export interface Coordinator {
   /** By the caller's tenant; with the scope budgets:manage by everybody. */
   usage(who: Principal, query: UsageQuery): Promise<UsageRow[]>;
 
+  /** Who looked into what and changed what, the newest first; of the caller's tenant. */
+  listAudit(who: Principal, page: PageQuery): Promise<Page<EventView>>;
+  /** Kept before anything of a running task is shown to the caller. */
+  recordAccess(who: Principal, access: AccessRecord): Promise<void>;
+
   cluster(who: Principal): Promise<ClusterView>;
   listWorkers(who: Principal, page: PageQuery): Promise<Page<WorkerView>>;
   setDraining(who: Principal, worker: string, draining: boolean): Promise<WorkerView>;
@@ -163,6 +177,8 @@ export const COORDINATOR_CALLS = [
   'setBudget',
   'deleteBudget',
   'usage',
+  'listAudit',
+  'recordAccess',
   'cluster',
   'listWorkers',
   'setDraining',

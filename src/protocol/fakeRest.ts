@@ -13,4 +13,6 @@ export class FakeRest {
   readonly listCheckpoints = this.#files.listCheckpoints;
   readonly addCheckpoint = this.#files.addCheckpoint;
   readonly attemptAccess = this.#files.attemptAccess;
+  readonly listAudit = this.#files.listAudit;
+  readonly recordAccess = this.#files.recordAccess;
 }

@@ -231,6 +231,12 @@ export const event = fc.record({
   data: fc.dictionary(word, fact, { maxKeys: 5, noNullPrototype: true }),
 });
 
+export const accessRecord = fc.record({
+  how: text,
+  attempt: text,
+  details: fc.dictionary(word, fact, { maxKeys: 5, noNullPrototype: true }),
+});
+
 export const queueEntry = fc.record({
   job: text,
   name: text,

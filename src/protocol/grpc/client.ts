@@ -3,6 +3,7 @@ import type { Principal } from '../../model/token.ts';
 import type { Coordinator, LogPage, LogQuery, Page } from '../coordinator.ts';
 import type { JobView } from '../jobs.ts';
 import * as agents from './agentMessages.ts';
+import { auditCalls } from './auditCalls.ts';
 import { METADATA } from './caller.ts';
 import { connect, type Connection, type GrpcCoordinatorOptions } from './connection.ts';
 import * as fleet from './fleetMessages.ts';
@@ -21,6 +22,7 @@ export function createGrpcCoordinator(options: GrpcCoordinatorOptions): GrpcCoor
     ...jobCalls(connection),
     ...fleetCalls(connection),
     ...scheduleCalls(connection),
+    ...auditCalls(connection),
     ...agentCalls(connection),
     ...gatewayCalls(connection),
     close: () => connection.close(),

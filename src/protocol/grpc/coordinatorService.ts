@@ -14,6 +14,7 @@ import { parse } from './check.ts';
 import * as fleet from './fleetMessages.ts';
 import * as jobs from './jobMessages.ts';
 import type { GrpcLimits } from './limits.ts';
+import { auditMethods } from './auditService.ts';
 import { heldFor, logMethods } from './logService.ts';
 import { pageFields, pageOf } from './paging.ts';
 import { scheduleMethods } from './scheduleService.ts';
@@ -36,6 +37,7 @@ export function coordinatorService(
     ...jobMethods(options),
     ...historyMethods(options),
     ...logMethods(options),
+    ...auditMethods(options),
     ...fleetMethods(options),
     ...scheduleMethods(options.coordinator),
     ...gatewayMethods(options),
