@@ -72,8 +72,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             content = file.read_bytes()
             name = f"sha256:{hashlib.sha256(content).hexdigest()}"
             self.convention.blobs.put(content)
-            files.append({"path": file.name, "size": len(content), "hash": name})
-        self._answer(200, json.dumps({"data": {"files": files}}).encode())
+            files.append(
+                {"path": file.name, "size": len(content), "hash": name, "executable": False}
+            )
+        self._answer(200, json.dumps({"data": {"files": files, "links": []}}).encode())
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", "0")))

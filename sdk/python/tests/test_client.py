@@ -14,8 +14,8 @@ from conftest import Server
 from proxy import Proxy
 
 import drover
+from drover import views
 from drover.http import Transport
-from drover.views import JobSpec
 
 
 def test_a_job_from_submit_to_exit_code(client: drover.Client) -> None:
@@ -178,13 +178,16 @@ def test_an_answer_that_is_not_drovers_is_named(tmp_path: Path) -> None:
     assert error.code == "UNEXPECTED_RESPONSE"
 
 
-def test_the_specification_is_the_servers(server: Server) -> None:
+def test_what_goes_over_the_wire_is_the_servers(server: Server) -> None:
     with urllib.request.urlopen(f"{server.url}/openapi.json") as answer:
         schemas = json.load(answer)["components"]["schemas"]
     theirs = schemas["JobSpec"] if "JobSpec" in schemas else schemas["JobSpecInput"]
-    assert set(JobSpec.__annotations__) == set(theirs["properties"]), (
+    assert set(views.JobSpec.__annotations__) == set(theirs["properties"]), (
         "src/drover/views.py must name the fields that the server takes"
     )
+    for name in ("Job", "Task", "Attempt", "Event", "Why", "Worker", "Checkpoint"):
+        ours = getattr(views, f"{name}View").__annotations__
+        assert set(ours) <= set(schemas[name]["properties"]), name
 
 
 def test_the_client_finds_the_server_of_this_home(

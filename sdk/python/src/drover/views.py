@@ -207,6 +207,21 @@ class AttemptView(TypedDict):
     assignedAtMs: int
     startedAtMs: Optional[int]
     endedAtMs: Optional[int]
+    # The blob that lists what it left.
+    result: Optional[str]
+    resultBytes: Optional[int]
+
+
+class CheckpointView(TypedDict):
+    task: str
+    n: int
+    attempt: str
+    # The blob that lists its files.
+    manifest: str
+    bytes: int
+    files: int
+    reason: str
+    createdAtMs: int
 
 
 class EventView(TypedDict):
