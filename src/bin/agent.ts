@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { startAgent } from '../agent/agent.ts';
+import { createAround } from '../agent/around.ts';
 import { detectResources } from '../agent/devices/detect.ts';
 import { bootId, machineId } from '../agent/devices/machine.ts';
 import { parseResources } from '../agent/devices/parse.ts';
@@ -18,6 +19,7 @@ import { createLog, type Log } from '../lib/log.ts';
 import { systemRandom } from '../lib/random.ts';
 import type { Settings } from '../model/settings.ts';
 import { AGENT_VERSION, PREFLIGHT, type JoinRequest } from '../protocol/agent.ts';
+import { aroundSteps } from './agentSteps.ts';
 import { tellFailure } from './failure.ts';
 import type { RoleArguments } from './roles.ts';
 import { startSpool } from './spool.ts';
@@ -41,12 +43,14 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
   const transport = httpTransport(url);
   shutdown.add(() => transport.close());
   const identity = identityFile(join(dataDir, 'worker.json'));
+  const { steps, checkpoints } = aroundSteps({ settings, url, identity, transport, clock, log });
   const runtime = createProcessRuntime({
     dataDir,
     clock,
     log,
     random,
     favourAgent: true,
+    around: createAround(steps),
     machineHasGpus: resources.devices.some((device) => device.kind === 'gpu'),
     // Asked from within this call for attempts of an earlier agent: by then the spool exists.
     beforeForget: (uid) =>
@@ -78,6 +82,7 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
       }
     },
     onTunnel: (order) => tunnels.dial(order),
+    onCheckpoint: (uid) => checkpoints.ask(uid),
     onJoined: (worker) => {
       rememberUrl(dataDir, url);
       log.info({ worker, url }, 'this machine is a worker');

@@ -10,6 +10,7 @@ import { DEFAULT_POLICY } from '../core/schedule/plan.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { GATEWAY_LIMITS } from '../gateway/limits.ts';
 import { blobRoutes } from '../gateway/rest/blobs.ts';
+import { resultRoutes } from '../gateway/rest/results.ts';
 import { registerLogRoutes } from '../gateway/rest/logs.ts';
 import { bearerOf, checkScope, type Authorize } from '../gateway/auth/authorize.ts';
 import { recordAccesses } from '../gateway/tunnel/accesses.ts';
@@ -63,6 +64,7 @@ export async function startController(
       pools: poolPolicies(settings),
       schedule: { ...DEFAULT_POLICY, ...settings.schedule },
     },
+    secrets: settings.secrets,
     tokens,
     level: settings.logs.level,
   };
@@ -156,6 +158,7 @@ export async function startGateway(
         limits: { streamsPerTenant: limits.streamsPerTenant },
       });
       const quota = createBlobQuota(blobs, { tenantQuotaBytes, clock: systemClock });
+      resultRoutes(app, { coordinator, store: blobs });
       blobRoutes(app, { store: blobs, quota, maxBlobBytes, limits: GATEWAY_LIMITS });
     },
     upgrade: upgradeHandler(upgrades, common),

@@ -2,6 +2,7 @@
 import { auditCommand } from './audit.ts';
 import { budgetCommand } from './budget.ts';
 import { cancelCommand } from './cancel.ts';
+import { checkpointCommand, checkpointsCommand } from './checkpoints.ts';
 import type { Command } from './command.ts';
 import { createCompletion } from './completion.ts';
 import { contextCommand } from './context.ts';
@@ -19,6 +20,7 @@ import { logsCommand } from './logs.ts';
 import { nearest } from '../lib/nearest.ts';
 import { psCommand } from './ps.ts';
 import { queueCommand } from './queue.ts';
+import { resultCommand } from './result.ts';
 import { runCommand } from './run.ts';
 import { sbatchCommand } from './sbatch/sbatch.ts';
 import { simulateCommand } from './simulate.ts';
@@ -47,6 +49,9 @@ const cliCommands: Command[] = [
   jobsCommand,
   jobCommand,
   logsCommand,
+  resultCommand,
+  checkpointsCommand,
+  checkpointCommand,
   waitCommand,
   cancelCommand,
   queueCommand,

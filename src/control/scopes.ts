@@ -15,6 +15,7 @@ const SCOPE_OF = {
   listAttempts: 'jobs:read',
   listEvents: 'jobs:read',
   listCheckpoints: 'jobs:read',
+  requestCheckpoint: 'jobs:manage',
   waitJob: 'jobs:read',
   readLogs: 'jobs:read',
   queue: 'jobs:read',

@@ -27,6 +27,7 @@ import { describeApi, describeRoute } from './openapi.ts';
 import { errorHandler } from './problem.ts';
 import { requestIds } from './requestId.ts';
 import { budgetRoutes } from './rest/budgets.ts';
+import { checkpointRoutes } from './rest/checkpoints.ts';
 import { clusterRoutes } from './rest/cluster.ts';
 import { healthRoutes } from './rest/health.ts';
 import { jobRoutes } from './rest/jobs.ts';
@@ -154,6 +155,7 @@ interface RouteParts {
 function addRoutes(app: App, options: GatewayOptions, parts: RouteParts): void {
   const { coordinator, decodeLogFrames } = options;
   jobRoutes(app, coordinator, parts.limits);
+  checkpointRoutes(app, coordinator);
   queueRoutes(app, coordinator);
   clusterRoutes(app, coordinator);
   workerRoutes(app, coordinator);

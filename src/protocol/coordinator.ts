@@ -7,7 +7,13 @@
 import type { JobSpec } from '../model/job.ts';
 import type { Principal } from '../model/token.ts';
 import type { BudgetInput, BudgetView, PlanView, UsageQuery, UsageRow } from './budgets.ts';
-import type { AttemptAccess, CheckpointReport, JoinReply, JoinRequest } from './agent.ts';
+import type {
+  AttemptAccess,
+  AttemptSecrets,
+  CheckpointReport,
+  JoinReply,
+  JoinRequest,
+} from './agent.ts';
 import type { LogAck, LogChunk, SyncReply, SyncRequest } from './agent.ts';
 import type { ClusterView, CreateToken, TokenView, WorkerView } from './fleet.ts';
 import type {
@@ -19,6 +25,7 @@ import type {
   LogRecordView,
   PageQuery,
   QueueEntry,
+  TaskPageQuery,
   TaskView,
 } from './jobs.ts';
 import type { WhyView } from './why.ts';
@@ -106,10 +113,12 @@ export interface Coordinator {
   listJobs(who: Principal, query: ListJobsQuery): Promise<Page<JobView>>;
   cancelJob(who: Principal, id: string): Promise<JobView>;
   listTasks(who: Principal, job: string, page: PageQuery): Promise<Page<TaskView>>;
-  listAttempts(who: Principal, job: string, page: PageQuery): Promise<Page<AttemptView>>;
+  listAttempts(who: Principal, job: string, page: TaskPageQuery): Promise<Page<AttemptView>>;
   listEvents(who: Principal, job: string, page: PageQuery): Promise<Page<EventView>>;
   /** What its tasks can resume from, by task, oldest first. */
-  listCheckpoints(who: Principal, job: string, page: PageQuery): Promise<Page<CheckpointView>>;
+  listCheckpoints(who: Principal, job: string, page: TaskPageQuery): Promise<Page<CheckpointView>>;
+  /** Asks what runs of it, or of one task, for a checkpoint now; the ids of those tasks. */
+  requestCheckpoint(who: Principal, job: string, task?: number): Promise<string[]>;
   /** Returns when the job has ended or after `waitMs`, whichever is first. */
   waitJob(who: Principal, id: string, waitMs: number): Promise<JobView>;
   readLogs(who: Principal, job: string, query: LogQuery): Promise<LogPage>;
@@ -147,6 +156,9 @@ export interface Coordinator {
   /** Undefined when the worker does not run it. */
   attemptAccess(workerToken: string, uid: string): Promise<AttemptAccess | undefined>;
 
+  /** STALE when the worker does not run it, NOT_FOUND for a secret that nobody knows. */
+  attemptSecrets(workerToken: string, uid: string): Promise<AttemptSecrets>;
+
   /** A gateway says where agents reach its tunnel; the lease must be renewed. */
   registerGateway(url: string, leaseMs: number): Promise<void>;
   /** Asks the worker that runs this task's live attempt to dial `gatewayUrl`. */
@@ -168,6 +180,7 @@ export const COORDINATOR_CALLS = [
   'listAttempts',
   'listEvents',
   'listCheckpoints',
+  'requestCheckpoint',
   'waitJob',
   'readLogs',
   'queue',
@@ -190,6 +203,7 @@ export const COORDINATOR_CALLS = [
   'appendLogs',
   'addCheckpoint',
   'attemptAccess',
+  'attemptSecrets',
   'registerGateway',
   'openTunnel',
   'readiness',

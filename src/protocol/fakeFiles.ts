@@ -3,12 +3,20 @@ import type { Coordinator } from './coordinator.ts';
 
 export function fakeFiles(): Pick<
   Coordinator,
-  'listCheckpoints' | 'addCheckpoint' | 'attemptAccess' | 'listAudit' | 'recordAccess'
+  | 'listCheckpoints'
+  | 'addCheckpoint'
+  | 'attemptAccess'
+  | 'attemptSecrets'
+  | 'requestCheckpoint'
+  | 'listAudit'
+  | 'recordAccess'
 > {
   return {
     listCheckpoints: async () => ({ items: [], nextCursor: null }),
+    requestCheckpoint: async () => [],
     addCheckpoint: async () => undefined,
     attemptAccess: async () => undefined,
+    attemptSecrets: async () => ({ values: {}, token: null }),
     listAudit: async () => ({ items: [], nextCursor: null }),
     recordAccess: async () => undefined,
   };

@@ -205,6 +205,8 @@ export const attempt = fc.record({
   facts: map,
   result: nullable(text),
   resultBytes: nullable(bytes),
+  priceMicros: bytes,
+  chargedMicros: bytes,
 });
 
 export const checkpoint = fc.record({

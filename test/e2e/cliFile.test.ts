@@ -58,7 +58,10 @@ test('it says what it is not', async () => {
     env: { ...env, PATH: `${path.join(folder, 'bin')}:${oldNode()}:/usr/bin:/bin` },
   });
   const { code, stderr } = await old.ended;
-  expect([code, stderr]).toEqual([1, 'error NODE: drover needs Node 24 or newer, this is v20.0.0\n']);
+  expect([code, stderr]).toEqual([
+    1,
+    'error NODE: drover needs Node 24 or newer, this is v20.0.0\n',
+  ]);
 });
 
 /** A Node that says it is an old one. */
@@ -125,7 +128,8 @@ test('zsh and fish do too', () => {
   ]);
   const summary = 'List the servers of `drover login`, choose one, forget one';
   if (zsh !== undefined) expect(zsh).toBe(`_drover drover\ncontext:${summary}\nfiles\n`);
-  const ask = 'drover completion fish | source; complete -C "drover cont"; complete -C "drover submit -f jo"';
+  const ask =
+    'drover completion fish | source; complete -C "drover cont"; complete -C "drover submit -f jo"';
   const fish = inShell('fish', ['--no-config', '-c', ask]);
   if (fish !== undefined) expect(fish).toBe(`context\t${summary}\njob.yaml\n`);
 });

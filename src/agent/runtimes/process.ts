@@ -17,7 +17,7 @@ import { createShims, SHIM_SCRIPT, type Shims } from './shim.ts';
 import { Keeper } from './keeper.ts';
 import { NamedTimers } from './namedTimers.ts';
 import { endUnstarted, startAttempt, type Starter } from './start.ts';
-import { taskEnvironment, type Task } from './task.ts';
+import { RESULT_FOLDER, taskEnvironment, type Task } from './task.ts';
 import { openWake, type Wake } from './wake.ts';
 import { ensureWatchdog, WATCHDOG_SCRIPT } from './watchdog.ts';
 
@@ -209,9 +209,11 @@ class Processes implements ProcessRuntime {
   }
 
   #task(attempt: Attempt, order: AttemptOrder): Task {
+    const env = taskEnvironment(order, this.#options.machineHasGpus ?? false);
+    env['DROVER_RESULT_DIR'] = join(attempt.directory, RESULT_FOLDER);
     return {
       command: order.command,
-      env: taskEnvironment(order, this.#options.machineHasGpus ?? false),
+      env,
       workdir: resolve(attempt.directory, 'work', order.workdir),
     };
   }

@@ -26,7 +26,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file drover/v1/coordinator.proto.
  */
 export const file_drover_v1_coordinator: GenFile = /*@__PURE__*/
-  fileDesc("Chtkcm92ZXIvdjEvY29vcmRpbmF0b3IucHJvdG8SCWRyb3Zlci52MSI8CgtQYWdlUmVxdWVzdBITCgZjdXJzb3IYASABKAlIAIgBARINCgVsaW1pdBgCIAEoBUIJCgdfY3Vyc29yIiUKE0F1dGhlbnRpY2F0ZVJlcXVlc3QSDgoGc2VjcmV0GAEgASgJIlIKFEF1dGhlbnRpY2F0ZVJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIULmRyb3Zlci52MS5QcmluY2lwYWxIAIgBAUIMCgpfcHJpbmNpcGFsIo4BChFTdWJtaXRKb2JzUmVxdWVzdBIhCgVzcGVjcxgBIAMoCzISLmRyb3Zlci52MS5Kb2JTcGVjEhwKD2lkZW1wb3RlbmN5X2tleRgCIAEoCUgAiAEBEhYKCWJvZHlfaGFzaBgDIAEoCUgBiAEBQhIKEF9pZGVtcG90ZW5jeV9rZXlCDAoKX2JvZHlfaGFzaCIzChJTdWJtaXRKb2JzUmVzcG9uc2USCwoDaWRzGAEgAygJEhAKCHJlcGxheWVkGAIgASgIIhsKDUdldEpvYlJlcXVlc3QSCgoCaWQYASABKAkiLQoOR2V0Sm9iUmVzcG9uc2USGwoDam9iGAEgASgLMg4uZHJvdmVyLnYxLkpvYiK1AQoPTGlzdEpvYnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QSIgoFc3RhdGUYAiABKA4yEy5kcm92ZXIudjEuSm9iU3RhdGUSEQoEbmFtZRgDIAEoCUgAiAEBEhIKBW93bmVyGAQgASgJSAGIAQESEwoGcGFyZW50GAUgASgJSAKIAQFCBwoFX25hbWVCCAoGX293bmVyQgkKB19wYXJlbnQiWgoQTGlzdEpvYnNSZXNwb25zZRIcCgRqb2JzGAEgAygLMg4uZHJvdmVyLnYxLkpvYhIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIeChBDYW5jZWxKb2JSZXF1ZXN0EgoKAmlkGAEgASgJIjAKEUNhbmNlbEpvYlJlc3BvbnNlEhsKA2pvYhgBIAEoCzIOLmRyb3Zlci52MS5Kb2IiLQoOV2FpdEpvYlJlcXVlc3QSCgoCaWQYASABKAkSDwoHd2FpdF9tcxgCIAEoAyIuCg9XYWl0Sm9iUmVzcG9uc2USGwoDam9iGAEgASgLMg4uZHJvdmVyLnYxLkpvYiJFChBMaXN0VGFza3NSZXF1ZXN0EgsKA2pvYhgBIAEoCRIkCgRwYWdlGAIgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0Il0KEUxpc3RUYXNrc1Jlc3BvbnNlEh4KBXRhc2tzGAEgAygLMg8uZHJvdmVyLnYxLlRhc2sSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiSAoTTGlzdEF0dGVtcHRzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJmChRMaXN0QXR0ZW1wdHNSZXNwb25zZRIkCghhdHRlbXB0cxgBIAMoCzISLmRyb3Zlci52MS5BdHRlbXB0EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIkYKEUxpc3RFdmVudHNSZXF1ZXN0EgsKA2pvYhgBIAEoCRIkCgRwYWdlGAIgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0ImAKEkxpc3RFdmVudHNSZXNwb25zZRIgCgZldmVudHMYASADKAsyEC5kcm92ZXIudjEuRXZlbnQSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiSwoWTGlzdENoZWNrcG9pbnRzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJvChdMaXN0Q2hlY2twb2ludHNSZXNwb25zZRIqCgtjaGVja3BvaW50cxgBIAMoCzIVLmRyb3Zlci52MS5DaGVja3BvaW50EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIjgKEExpc3RBdWRpdFJlcXVlc3QSJAoEcGFnZRgBIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJfChFMaXN0QXVkaXRSZXNwb25zZRIgCgZldmVudHMYASADKAsyEC5kcm92ZXIudjEuRXZlbnQSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiXQoTUmVjb3JkQWNjZXNzUmVxdWVzdBILCgNob3cYASABKAkSDwoHYXR0ZW1wdBgCIAEoCRIoCgdkZXRhaWxzGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCIWChRSZWNvcmRBY2Nlc3NSZXNwb25zZSKmAQoPUmVhZExvZ3NSZXF1ZXN0EgsKA2pvYhgBIAEoCRINCgVhZnRlchgCIAEoAxIRCgR0YXNrGAMgASgFSACIAQESFQoIc2luY2VfbXMYBCABKANIAYgBARIXCgp0YWlsX2xpbmVzGAUgASgFSAKIAQESDwoHd2FpdF9tcxgGIAEoA0IHCgVfdGFza0ILCglfc2luY2VfbXNCDQoLX3RhaWxfbGluZXMiWQoQUmVhZExvZ3NSZXNwb25zZRIlCgdyZWNvcmRzGAEgAygLMhQuZHJvdmVyLnYxLkxvZ1JlY29yZBIMCgRuZXh0GAIgASgDEhAKCGNvbXBsZXRlGAMgASgIIqoBChRTdHJlYW1Kb2JMb2dzUmVxdWVzdBILCgNqb2IYASABKAkSDQoFYWZ0ZXIYAiABKAMSEQoEdGFzaxgDIAEoBUgAiAEBEhUKCHNpbmNlX21zGAQgASgDSAGIAQESFwoKdGFpbF9saW5lcxgFIAEoBUgCiAEBEg4KBmZvbGxvdxgGIAEoCEIHCgVfdGFza0ILCglfc2luY2VfbXNCDQoLX3RhaWxfbGluZXMiXgoVU3RyZWFtSm9iTG9nc1Jlc3BvbnNlEiUKB3JlY29yZHMYASADKAsyFC5kcm92ZXIudjEuTG9nUmVjb3JkEgwKBG5leHQYAiABKAMSEAoIY29tcGxldGUYAyABKAgiNwoPR2V0UXVldWVSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiZAoQR2V0UXVldWVSZXNwb25zZRImCgdlbnRyaWVzGAEgAygLMhUuZHJvdmVyLnYxLlF1ZXVlRW50cnkSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiIAoRRXhwbGFpbkpvYlJlcXVlc3QSCwoDam9iGAEgASgJIjEKEkV4cGxhaW5Kb2JSZXNwb25zZRIbCgN3aHkYASABKAsyDi5kcm92ZXIudjEuV2h5IjIKDlBsYW5Kb2JSZXF1ZXN0EiAKBHNwZWMYASABKAsyEi5kcm92ZXIudjEuSm9iU3BlYyIwCg9QbGFuSm9iUmVzcG9uc2USHQoEcGxhbhgBIAEoCzIPLmRyb3Zlci52MS5QbGFuIhQKEkxpc3RCdWRnZXRzUmVxdWVzdCI5ChNMaXN0QnVkZ2V0c1Jlc3BvbnNlEiIKB2J1ZGdldHMYASADKAsyES5kcm92ZXIudjEuQnVkZ2V0IjsKEFNldEJ1ZGdldFJlcXVlc3QSJwoGYnVkZ2V0GAEgASgLMhcuZHJvdmVyLnYxLkJ1ZGdldExpbWl0cyI2ChFTZXRCdWRnZXRSZXNwb25zZRIhCgZidWRnZXQYASABKAsyES5kcm92ZXIudjEuQnVkZ2V0IjMKE0RlbGV0ZUJ1ZGdldFJlcXVlc3QSDgoGdGVuYW50GAEgASgJEgwKBHVzZXIYAiABKAkiFgoURGVsZXRlQnVkZ2V0UmVzcG9uc2UiZwoPR2V0VXNhZ2VSZXF1ZXN0EhAKCHNpbmNlX21zGAEgASgDEhUKCHVudGlsX21zGAIgASgDSACIAQESHgoCYnkYAyABKA4yEi5kcm92ZXIudjEuVXNhZ2VCeUILCglfdW50aWxfbXMiNQoQR2V0VXNhZ2VSZXNwb25zZRIhCgRyb3dzGAEgAygLMhMuZHJvdmVyLnYxLlVzYWdlUm93IhMKEUdldENsdXN0ZXJSZXF1ZXN0IjkKEkdldENsdXN0ZXJSZXNwb25zZRIjCgdjbHVzdGVyGAEgASgLMhIuZHJvdmVyLnYxLkNsdXN0ZXIiOgoSTGlzdFdvcmtlcnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiYwoTTGlzdFdvcmtlcnNSZXNwb25zZRIiCgd3b3JrZXJzGAEgAygLMhEuZHJvdmVyLnYxLldvcmtlchIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciI2ChJTZXREcmFpbmluZ1JlcXVlc3QSDgoGd29ya2VyGAEgASgJEhAKCGRyYWluaW5nGAIgASgIIjgKE1NldERyYWluaW5nUmVzcG9uc2USIQoGd29ya2VyGAEgASgLMhEuZHJvdmVyLnYxLldvcmtlciI5ChFMaXN0VG9rZW5zUmVxdWVzdBIkCgRwYWdlGAEgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0ImAKEkxpc3RUb2tlbnNSZXNwb25zZRIgCgZ0b2tlbnMYASADKAsyEC5kcm92ZXIudjEuVG9rZW4SGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3Ii1gEKEkNyZWF0ZVRva2VuUmVxdWVzdBIiCgRraW5kGAEgASgOMhQuZHJvdmVyLnYxLlRva2VuS2luZBIMCgRuYW1lGAIgASgJEhEKBHVzZXIYAyABKAlIAIgBARIOCgZzY29wZXMYBCADKAkSEQoEcG9vbBgFIAEoCUgBiAEBEhgKEG1heF9saXZlX3dvcmtlcnMYBiABKAUSGgoNZXhwaXJlc19pbl9tcxgHIAEoA0gCiAEBQgcKBV91c2VyQgcKBV9wb29sQhAKDl9leHBpcmVzX2luX21zIjYKE0NyZWF0ZVRva2VuUmVzcG9uc2USHwoFdG9rZW4YASABKAsyEC5kcm92ZXIudjEuVG9rZW4iIAoSUmV2b2tlVG9rZW5SZXF1ZXN0EgoKAmlkGAEgASgJIjYKE1Jldm9rZVRva2VuUmVzcG9uc2USHwoFdG9rZW4YASABKAsyEC5kcm92ZXIudjEuVG9rZW4iNwoWUmVnaXN0ZXJHYXRld2F5UmVxdWVzdBILCgN1cmwYASABKAkSEAoIbGVhc2VfbXMYAiABKAMiGQoXUmVnaXN0ZXJHYXRld2F5UmVzcG9uc2UiNgoRT3BlblR1bm5lbFJlcXVlc3QSDAoEdGFzaxgBIAEoCRITCgtnYXRld2F5X3VybBgCIAEoCSJKChJPcGVuVHVubmVsUmVzcG9uc2USEwoLdGlja2V0X2hhc2gYASABKAkSDgoGd29ya2VyGAIgASgJEg8KB2F0dGVtcHQYAyABKAkiEgoQUmVhZGluZXNzUmVxdWVzdCJZChFSZWFkaW5lc3NSZXNwb25zZRINCgVyZWFkeRgBIAEoCBIPCgdyZWFzb25zGAIgAygJEiQKBWxvb3BzGAMgAygLMhUuZHJvdmVyLnYxLkxvb3BIZWFsdGgiEAoOTWV0cmljc1JlcXVlc3QiHwoPTWV0cmljc1Jlc3BvbnNlEgwKBHRleHQYASABKAkypBIKC0Nvb3JkaW5hdG9yEk8KDEF1dGhlbnRpY2F0ZRIeLmRyb3Zlci52MS5BdXRoZW50aWNhdGVSZXF1ZXN0Gh8uZHJvdmVyLnYxLkF1dGhlbnRpY2F0ZVJlc3BvbnNlEkkKClN1Ym1pdEpvYnMSHC5kcm92ZXIudjEuU3VibWl0Sm9ic1JlcXVlc3QaHS5kcm92ZXIudjEuU3VibWl0Sm9ic1Jlc3BvbnNlEj0KBkdldEpvYhIYLmRyb3Zlci52MS5HZXRKb2JSZXF1ZXN0GhkuZHJvdmVyLnYxLkdldEpvYlJlc3BvbnNlEkMKCExpc3RKb2JzEhouZHJvdmVyLnYxLkxpc3RKb2JzUmVxdWVzdBobLmRyb3Zlci52MS5MaXN0Sm9ic1Jlc3BvbnNlEkYKCUNhbmNlbEpvYhIbLmRyb3Zlci52MS5DYW5jZWxKb2JSZXF1ZXN0GhwuZHJvdmVyLnYxLkNhbmNlbEpvYlJlc3BvbnNlEkAKB1dhaXRKb2ISGS5kcm92ZXIudjEuV2FpdEpvYlJlcXVlc3QaGi5kcm92ZXIudjEuV2FpdEpvYlJlc3BvbnNlEkYKCUxpc3RUYXNrcxIbLmRyb3Zlci52MS5MaXN0VGFza3NSZXF1ZXN0GhwuZHJvdmVyLnYxLkxpc3RUYXNrc1Jlc3BvbnNlEk8KDExpc3RBdHRlbXB0cxIeLmRyb3Zlci52MS5MaXN0QXR0ZW1wdHNSZXF1ZXN0Gh8uZHJvdmVyLnYxLkxpc3RBdHRlbXB0c1Jlc3BvbnNlEkkKCkxpc3RFdmVudHMSHC5kcm92ZXIudjEuTGlzdEV2ZW50c1JlcXVlc3QaHS5kcm92ZXIudjEuTGlzdEV2ZW50c1Jlc3BvbnNlElgKD0xpc3RDaGVja3BvaW50cxIhLmRyb3Zlci52MS5MaXN0Q2hlY2twb2ludHNSZXF1ZXN0GiIuZHJvdmVyLnYxLkxpc3RDaGVja3BvaW50c1Jlc3BvbnNlEkYKCUxpc3RBdWRpdBIbLmRyb3Zlci52MS5MaXN0QXVkaXRSZXF1ZXN0GhwuZHJvdmVyLnYxLkxpc3RBdWRpdFJlc3BvbnNlEk8KDFJlY29yZEFjY2VzcxIeLmRyb3Zlci52MS5SZWNvcmRBY2Nlc3NSZXF1ZXN0Gh8uZHJvdmVyLnYxLlJlY29yZEFjY2Vzc1Jlc3BvbnNlEkMKCFJlYWRMb2dzEhouZHJvdmVyLnYxLlJlYWRMb2dzUmVxdWVzdBobLmRyb3Zlci52MS5SZWFkTG9nc1Jlc3BvbnNlElQKDVN0cmVhbUpvYkxvZ3MSHy5kcm92ZXIudjEuU3RyZWFtSm9iTG9nc1JlcXVlc3QaIC5kcm92ZXIudjEuU3RyZWFtSm9iTG9nc1Jlc3BvbnNlMAESQwoIR2V0UXVldWUSGi5kcm92ZXIudjEuR2V0UXVldWVSZXF1ZXN0GhsuZHJvdmVyLnYxLkdldFF1ZXVlUmVzcG9uc2USSQoKRXhwbGFpbkpvYhIcLmRyb3Zlci52MS5FeHBsYWluSm9iUmVxdWVzdBodLmRyb3Zlci52MS5FeHBsYWluSm9iUmVzcG9uc2USQAoHUGxhbkpvYhIZLmRyb3Zlci52MS5QbGFuSm9iUmVxdWVzdBoaLmRyb3Zlci52MS5QbGFuSm9iUmVzcG9uc2USTAoLTGlzdEJ1ZGdldHMSHS5kcm92ZXIudjEuTGlzdEJ1ZGdldHNSZXF1ZXN0Gh4uZHJvdmVyLnYxLkxpc3RCdWRnZXRzUmVzcG9uc2USRgoJU2V0QnVkZ2V0EhsuZHJvdmVyLnYxLlNldEJ1ZGdldFJlcXVlc3QaHC5kcm92ZXIudjEuU2V0QnVkZ2V0UmVzcG9uc2USTwoMRGVsZXRlQnVkZ2V0Eh4uZHJvdmVyLnYxLkRlbGV0ZUJ1ZGdldFJlcXVlc3QaHy5kcm92ZXIudjEuRGVsZXRlQnVkZ2V0UmVzcG9uc2USQwoIR2V0VXNhZ2USGi5kcm92ZXIudjEuR2V0VXNhZ2VSZXF1ZXN0GhsuZHJvdmVyLnYxLkdldFVzYWdlUmVzcG9uc2USSQoKR2V0Q2x1c3RlchIcLmRyb3Zlci52MS5HZXRDbHVzdGVyUmVxdWVzdBodLmRyb3Zlci52MS5HZXRDbHVzdGVyUmVzcG9uc2USTAoLTGlzdFdvcmtlcnMSHS5kcm92ZXIudjEuTGlzdFdvcmtlcnNSZXF1ZXN0Gh4uZHJvdmVyLnYxLkxpc3RXb3JrZXJzUmVzcG9uc2USTAoLU2V0RHJhaW5pbmcSHS5kcm92ZXIudjEuU2V0RHJhaW5pbmdSZXF1ZXN0Gh4uZHJvdmVyLnYxLlNldERyYWluaW5nUmVzcG9uc2USSQoKTGlzdFRva2VucxIcLmRyb3Zlci52MS5MaXN0VG9rZW5zUmVxdWVzdBodLmRyb3Zlci52MS5MaXN0VG9rZW5zUmVzcG9uc2USTAoLQ3JlYXRlVG9rZW4SHS5kcm92ZXIudjEuQ3JlYXRlVG9rZW5SZXF1ZXN0Gh4uZHJvdmVyLnYxLkNyZWF0ZVRva2VuUmVzcG9uc2USTAoLUmV2b2tlVG9rZW4SHS5kcm92ZXIudjEuUmV2b2tlVG9rZW5SZXF1ZXN0Gh4uZHJvdmVyLnYxLlJldm9rZVRva2VuUmVzcG9uc2USWAoPUmVnaXN0ZXJHYXRld2F5EiEuZHJvdmVyLnYxLlJlZ2lzdGVyR2F0ZXdheVJlcXVlc3QaIi5kcm92ZXIudjEuUmVnaXN0ZXJHYXRld2F5UmVzcG9uc2USSQoKT3BlblR1bm5lbBIcLmRyb3Zlci52MS5PcGVuVHVubmVsUmVxdWVzdBodLmRyb3Zlci52MS5PcGVuVHVubmVsUmVzcG9uc2USRgoJUmVhZGluZXNzEhsuZHJvdmVyLnYxLlJlYWRpbmVzc1JlcXVlc3QaHC5kcm92ZXIudjEuUmVhZGluZXNzUmVzcG9uc2USQAoHTWV0cmljcxIZLmRyb3Zlci52MS5NZXRyaWNzUmVxdWVzdBoaLmRyb3Zlci52MS5NZXRyaWNzUmVzcG9uc2ViBnByb3RvMw", [file_drover_v1_fleet, file_drover_v1_job, file_drover_v1_schedule, file_google_protobuf_struct]);
+  fileDesc("Chtkcm92ZXIvdjEvY29vcmRpbmF0b3IucHJvdG8SCWRyb3Zlci52MSI8CgtQYWdlUmVxdWVzdBITCgZjdXJzb3IYASABKAlIAIgBARINCgVsaW1pdBgCIAEoBUIJCgdfY3Vyc29yIiUKE0F1dGhlbnRpY2F0ZVJlcXVlc3QSDgoGc2VjcmV0GAEgASgJIlIKFEF1dGhlbnRpY2F0ZVJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIULmRyb3Zlci52MS5QcmluY2lwYWxIAIgBAUIMCgpfcHJpbmNpcGFsIo4BChFTdWJtaXRKb2JzUmVxdWVzdBIhCgVzcGVjcxgBIAMoCzISLmRyb3Zlci52MS5Kb2JTcGVjEhwKD2lkZW1wb3RlbmN5X2tleRgCIAEoCUgAiAEBEhYKCWJvZHlfaGFzaBgDIAEoCUgBiAEBQhIKEF9pZGVtcG90ZW5jeV9rZXlCDAoKX2JvZHlfaGFzaCIzChJTdWJtaXRKb2JzUmVzcG9uc2USCwoDaWRzGAEgAygJEhAKCHJlcGxheWVkGAIgASgIIhsKDUdldEpvYlJlcXVlc3QSCgoCaWQYASABKAkiLQoOR2V0Sm9iUmVzcG9uc2USGwoDam9iGAEgASgLMg4uZHJvdmVyLnYxLkpvYiK1AQoPTGlzdEpvYnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QSIgoFc3RhdGUYAiABKA4yEy5kcm92ZXIudjEuSm9iU3RhdGUSEQoEbmFtZRgDIAEoCUgAiAEBEhIKBW93bmVyGAQgASgJSAGIAQESEwoGcGFyZW50GAUgASgJSAKIAQFCBwoFX25hbWVCCAoGX293bmVyQgkKB19wYXJlbnQiWgoQTGlzdEpvYnNSZXNwb25zZRIcCgRqb2JzGAEgAygLMg4uZHJvdmVyLnYxLkpvYhIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIeChBDYW5jZWxKb2JSZXF1ZXN0EgoKAmlkGAEgASgJIjAKEUNhbmNlbEpvYlJlc3BvbnNlEhsKA2pvYhgBIAEoCzIOLmRyb3Zlci52MS5Kb2IiLQoOV2FpdEpvYlJlcXVlc3QSCgoCaWQYASABKAkSDwoHd2FpdF9tcxgCIAEoAyIuCg9XYWl0Sm9iUmVzcG9uc2USGwoDam9iGAEgASgLMg4uZHJvdmVyLnYxLkpvYiJFChBMaXN0VGFza3NSZXF1ZXN0EgsKA2pvYhgBIAEoCRIkCgRwYWdlGAIgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0Il0KEUxpc3RUYXNrc1Jlc3BvbnNlEh4KBXRhc2tzGAEgAygLMg8uZHJvdmVyLnYxLlRhc2sSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiZAoTTGlzdEF0dGVtcHRzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdBIRCgR0YXNrGAMgASgFSACIAQFCBwoFX3Rhc2siZgoUTGlzdEF0dGVtcHRzUmVzcG9uc2USJAoIYXR0ZW1wdHMYASADKAsyEi5kcm92ZXIudjEuQXR0ZW1wdBIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciJGChFMaXN0RXZlbnRzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJgChJMaXN0RXZlbnRzUmVzcG9uc2USIAoGZXZlbnRzGAEgAygLMhAuZHJvdmVyLnYxLkV2ZW50EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yImcKFkxpc3RDaGVja3BvaW50c1JlcXVlc3QSCwoDam9iGAEgASgJEiQKBHBhZ2UYAiABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QSEQoEdGFzaxgDIAEoBUgAiAEBQgcKBV90YXNrIkMKGFJlcXVlc3RDaGVja3BvaW50UmVxdWVzdBILCgNqb2IYASABKAkSEQoEdGFzaxgCIAEoBUgAiAEBQgcKBV90YXNrIioKGVJlcXVlc3RDaGVja3BvaW50UmVzcG9uc2USDQoFdGFza3MYASADKAkibwoXTGlzdENoZWNrcG9pbnRzUmVzcG9uc2USKgoLY2hlY2twb2ludHMYASADKAsyFS5kcm92ZXIudjEuQ2hlY2twb2ludBIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciI4ChBMaXN0QXVkaXRSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiXwoRTGlzdEF1ZGl0UmVzcG9uc2USIAoGZXZlbnRzGAEgAygLMhAuZHJvdmVyLnYxLkV2ZW50EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIl0KE1JlY29yZEFjY2Vzc1JlcXVlc3QSCwoDaG93GAEgASgJEg8KB2F0dGVtcHQYAiABKAkSKAoHZGV0YWlscxgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QiFgoUUmVjb3JkQWNjZXNzUmVzcG9uc2UipgEKD1JlYWRMb2dzUmVxdWVzdBILCgNqb2IYASABKAkSDQoFYWZ0ZXIYAiABKAMSEQoEdGFzaxgDIAEoBUgAiAEBEhUKCHNpbmNlX21zGAQgASgDSAGIAQESFwoKdGFpbF9saW5lcxgFIAEoBUgCiAEBEg8KB3dhaXRfbXMYBiABKANCBwoFX3Rhc2tCCwoJX3NpbmNlX21zQg0KC190YWlsX2xpbmVzIlkKEFJlYWRMb2dzUmVzcG9uc2USJQoHcmVjb3JkcxgBIAMoCzIULmRyb3Zlci52MS5Mb2dSZWNvcmQSDAoEbmV4dBgCIAEoAxIQCghjb21wbGV0ZRgDIAEoCCKqAQoUU3RyZWFtSm9iTG9nc1JlcXVlc3QSCwoDam9iGAEgASgJEg0KBWFmdGVyGAIgASgDEhEKBHRhc2sYAyABKAVIAIgBARIVCghzaW5jZV9tcxgEIAEoA0gBiAEBEhcKCnRhaWxfbGluZXMYBSABKAVIAogBARIOCgZmb2xsb3cYBiABKAhCBwoFX3Rhc2tCCwoJX3NpbmNlX21zQg0KC190YWlsX2xpbmVzIl4KFVN0cmVhbUpvYkxvZ3NSZXNwb25zZRIlCgdyZWNvcmRzGAEgAygLMhQuZHJvdmVyLnYxLkxvZ1JlY29yZBIMCgRuZXh0GAIgASgDEhAKCGNvbXBsZXRlGAMgASgIIjcKD0dldFF1ZXVlUmVxdWVzdBIkCgRwYWdlGAEgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0ImQKEEdldFF1ZXVlUmVzcG9uc2USJgoHZW50cmllcxgBIAMoCzIVLmRyb3Zlci52MS5RdWV1ZUVudHJ5EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIiAKEUV4cGxhaW5Kb2JSZXF1ZXN0EgsKA2pvYhgBIAEoCSIxChJFeHBsYWluSm9iUmVzcG9uc2USGwoDd2h5GAEgASgLMg4uZHJvdmVyLnYxLldoeSIyCg5QbGFuSm9iUmVxdWVzdBIgCgRzcGVjGAEgASgLMhIuZHJvdmVyLnYxLkpvYlNwZWMiMAoPUGxhbkpvYlJlc3BvbnNlEh0KBHBsYW4YASABKAsyDy5kcm92ZXIudjEuUGxhbiIUChJMaXN0QnVkZ2V0c1JlcXVlc3QiOQoTTGlzdEJ1ZGdldHNSZXNwb25zZRIiCgdidWRnZXRzGAEgAygLMhEuZHJvdmVyLnYxLkJ1ZGdldCI7ChBTZXRCdWRnZXRSZXF1ZXN0EicKBmJ1ZGdldBgBIAEoCzIXLmRyb3Zlci52MS5CdWRnZXRMaW1pdHMiNgoRU2V0QnVkZ2V0UmVzcG9uc2USIQoGYnVkZ2V0GAEgASgLMhEuZHJvdmVyLnYxLkJ1ZGdldCIzChNEZWxldGVCdWRnZXRSZXF1ZXN0Eg4KBnRlbmFudBgBIAEoCRIMCgR1c2VyGAIgASgJIhYKFERlbGV0ZUJ1ZGdldFJlc3BvbnNlImcKD0dldFVzYWdlUmVxdWVzdBIQCghzaW5jZV9tcxgBIAEoAxIVCgh1bnRpbF9tcxgCIAEoA0gAiAEBEh4KAmJ5GAMgASgOMhIuZHJvdmVyLnYxLlVzYWdlQnlCCwoJX3VudGlsX21zIjUKEEdldFVzYWdlUmVzcG9uc2USIQoEcm93cxgBIAMoCzITLmRyb3Zlci52MS5Vc2FnZVJvdyITChFHZXRDbHVzdGVyUmVxdWVzdCI5ChJHZXRDbHVzdGVyUmVzcG9uc2USIwoHY2x1c3RlchgBIAEoCzISLmRyb3Zlci52MS5DbHVzdGVyIjoKEkxpc3RXb3JrZXJzUmVxdWVzdBIkCgRwYWdlGAEgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0ImMKE0xpc3RXb3JrZXJzUmVzcG9uc2USIgoHd29ya2VycxgBIAMoCzIRLmRyb3Zlci52MS5Xb3JrZXISGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiNgoSU2V0RHJhaW5pbmdSZXF1ZXN0Eg4KBndvcmtlchgBIAEoCRIQCghkcmFpbmluZxgCIAEoCCI4ChNTZXREcmFpbmluZ1Jlc3BvbnNlEiEKBndvcmtlchgBIAEoCzIRLmRyb3Zlci52MS5Xb3JrZXIiOQoRTGlzdFRva2Vuc1JlcXVlc3QSJAoEcGFnZRgBIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJgChJMaXN0VG9rZW5zUmVzcG9uc2USIAoGdG9rZW5zGAEgAygLMhAuZHJvdmVyLnYxLlRva2VuEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yItYBChJDcmVhdGVUb2tlblJlcXVlc3QSIgoEa2luZBgBIAEoDjIULmRyb3Zlci52MS5Ub2tlbktpbmQSDAoEbmFtZRgCIAEoCRIRCgR1c2VyGAMgASgJSACIAQESDgoGc2NvcGVzGAQgAygJEhEKBHBvb2wYBSABKAlIAYgBARIYChBtYXhfbGl2ZV93b3JrZXJzGAYgASgFEhoKDWV4cGlyZXNfaW5fbXMYByABKANIAogBAUIHCgVfdXNlckIHCgVfcG9vbEIQCg5fZXhwaXJlc19pbl9tcyI2ChNDcmVhdGVUb2tlblJlc3BvbnNlEh8KBXRva2VuGAEgASgLMhAuZHJvdmVyLnYxLlRva2VuIiAKElJldm9rZVRva2VuUmVxdWVzdBIKCgJpZBgBIAEoCSI2ChNSZXZva2VUb2tlblJlc3BvbnNlEh8KBXRva2VuGAEgASgLMhAuZHJvdmVyLnYxLlRva2VuIjcKFlJlZ2lzdGVyR2F0ZXdheVJlcXVlc3QSCwoDdXJsGAEgASgJEhAKCGxlYXNlX21zGAIgASgDIhkKF1JlZ2lzdGVyR2F0ZXdheVJlc3BvbnNlIjYKEU9wZW5UdW5uZWxSZXF1ZXN0EgwKBHRhc2sYASABKAkSEwoLZ2F0ZXdheV91cmwYAiABKAkiSgoST3BlblR1bm5lbFJlc3BvbnNlEhMKC3RpY2tldF9oYXNoGAEgASgJEg4KBndvcmtlchgCIAEoCRIPCgdhdHRlbXB0GAMgASgJIhIKEFJlYWRpbmVzc1JlcXVlc3QiWQoRUmVhZGluZXNzUmVzcG9uc2USDQoFcmVhZHkYASABKAgSDwoHcmVhc29ucxgCIAMoCRIkCgVsb29wcxgDIAMoCzIVLmRyb3Zlci52MS5Mb29wSGVhbHRoIhAKDk1ldHJpY3NSZXF1ZXN0Ih8KD01ldHJpY3NSZXNwb25zZRIMCgR0ZXh0GAEgASgJMoQTCgtDb29yZGluYXRvchJPCgxBdXRoZW50aWNhdGUSHi5kcm92ZXIudjEuQXV0aGVudGljYXRlUmVxdWVzdBofLmRyb3Zlci52MS5BdXRoZW50aWNhdGVSZXNwb25zZRJJCgpTdWJtaXRKb2JzEhwuZHJvdmVyLnYxLlN1Ym1pdEpvYnNSZXF1ZXN0Gh0uZHJvdmVyLnYxLlN1Ym1pdEpvYnNSZXNwb25zZRI9CgZHZXRKb2ISGC5kcm92ZXIudjEuR2V0Sm9iUmVxdWVzdBoZLmRyb3Zlci52MS5HZXRKb2JSZXNwb25zZRJDCghMaXN0Sm9icxIaLmRyb3Zlci52MS5MaXN0Sm9ic1JlcXVlc3QaGy5kcm92ZXIudjEuTGlzdEpvYnNSZXNwb25zZRJGCglDYW5jZWxKb2ISGy5kcm92ZXIudjEuQ2FuY2VsSm9iUmVxdWVzdBocLmRyb3Zlci52MS5DYW5jZWxKb2JSZXNwb25zZRJACgdXYWl0Sm9iEhkuZHJvdmVyLnYxLldhaXRKb2JSZXF1ZXN0GhouZHJvdmVyLnYxLldhaXRKb2JSZXNwb25zZRJGCglMaXN0VGFza3MSGy5kcm92ZXIudjEuTGlzdFRhc2tzUmVxdWVzdBocLmRyb3Zlci52MS5MaXN0VGFza3NSZXNwb25zZRJPCgxMaXN0QXR0ZW1wdHMSHi5kcm92ZXIudjEuTGlzdEF0dGVtcHRzUmVxdWVzdBofLmRyb3Zlci52MS5MaXN0QXR0ZW1wdHNSZXNwb25zZRJJCgpMaXN0RXZlbnRzEhwuZHJvdmVyLnYxLkxpc3RFdmVudHNSZXF1ZXN0Gh0uZHJvdmVyLnYxLkxpc3RFdmVudHNSZXNwb25zZRJYCg9MaXN0Q2hlY2twb2ludHMSIS5kcm92ZXIudjEuTGlzdENoZWNrcG9pbnRzUmVxdWVzdBoiLmRyb3Zlci52MS5MaXN0Q2hlY2twb2ludHNSZXNwb25zZRJeChFSZXF1ZXN0Q2hlY2twb2ludBIjLmRyb3Zlci52MS5SZXF1ZXN0Q2hlY2twb2ludFJlcXVlc3QaJC5kcm92ZXIudjEuUmVxdWVzdENoZWNrcG9pbnRSZXNwb25zZRJGCglMaXN0QXVkaXQSGy5kcm92ZXIudjEuTGlzdEF1ZGl0UmVxdWVzdBocLmRyb3Zlci52MS5MaXN0QXVkaXRSZXNwb25zZRJPCgxSZWNvcmRBY2Nlc3MSHi5kcm92ZXIudjEuUmVjb3JkQWNjZXNzUmVxdWVzdBofLmRyb3Zlci52MS5SZWNvcmRBY2Nlc3NSZXNwb25zZRJDCghSZWFkTG9ncxIaLmRyb3Zlci52MS5SZWFkTG9nc1JlcXVlc3QaGy5kcm92ZXIudjEuUmVhZExvZ3NSZXNwb25zZRJUCg1TdHJlYW1Kb2JMb2dzEh8uZHJvdmVyLnYxLlN0cmVhbUpvYkxvZ3NSZXF1ZXN0GiAuZHJvdmVyLnYxLlN0cmVhbUpvYkxvZ3NSZXNwb25zZTABEkMKCEdldFF1ZXVlEhouZHJvdmVyLnYxLkdldFF1ZXVlUmVxdWVzdBobLmRyb3Zlci52MS5HZXRRdWV1ZVJlc3BvbnNlEkkKCkV4cGxhaW5Kb2ISHC5kcm92ZXIudjEuRXhwbGFpbkpvYlJlcXVlc3QaHS5kcm92ZXIudjEuRXhwbGFpbkpvYlJlc3BvbnNlEkAKB1BsYW5Kb2ISGS5kcm92ZXIudjEuUGxhbkpvYlJlcXVlc3QaGi5kcm92ZXIudjEuUGxhbkpvYlJlc3BvbnNlEkwKC0xpc3RCdWRnZXRzEh0uZHJvdmVyLnYxLkxpc3RCdWRnZXRzUmVxdWVzdBoeLmRyb3Zlci52MS5MaXN0QnVkZ2V0c1Jlc3BvbnNlEkYKCVNldEJ1ZGdldBIbLmRyb3Zlci52MS5TZXRCdWRnZXRSZXF1ZXN0GhwuZHJvdmVyLnYxLlNldEJ1ZGdldFJlc3BvbnNlEk8KDERlbGV0ZUJ1ZGdldBIeLmRyb3Zlci52MS5EZWxldGVCdWRnZXRSZXF1ZXN0Gh8uZHJvdmVyLnYxLkRlbGV0ZUJ1ZGdldFJlc3BvbnNlEkMKCEdldFVzYWdlEhouZHJvdmVyLnYxLkdldFVzYWdlUmVxdWVzdBobLmRyb3Zlci52MS5HZXRVc2FnZVJlc3BvbnNlEkkKCkdldENsdXN0ZXISHC5kcm92ZXIudjEuR2V0Q2x1c3RlclJlcXVlc3QaHS5kcm92ZXIudjEuR2V0Q2x1c3RlclJlc3BvbnNlEkwKC0xpc3RXb3JrZXJzEh0uZHJvdmVyLnYxLkxpc3RXb3JrZXJzUmVxdWVzdBoeLmRyb3Zlci52MS5MaXN0V29ya2Vyc1Jlc3BvbnNlEkwKC1NldERyYWluaW5nEh0uZHJvdmVyLnYxLlNldERyYWluaW5nUmVxdWVzdBoeLmRyb3Zlci52MS5TZXREcmFpbmluZ1Jlc3BvbnNlEkkKCkxpc3RUb2tlbnMSHC5kcm92ZXIudjEuTGlzdFRva2Vuc1JlcXVlc3QaHS5kcm92ZXIudjEuTGlzdFRva2Vuc1Jlc3BvbnNlEkwKC0NyZWF0ZVRva2VuEh0uZHJvdmVyLnYxLkNyZWF0ZVRva2VuUmVxdWVzdBoeLmRyb3Zlci52MS5DcmVhdGVUb2tlblJlc3BvbnNlEkwKC1Jldm9rZVRva2VuEh0uZHJvdmVyLnYxLlJldm9rZVRva2VuUmVxdWVzdBoeLmRyb3Zlci52MS5SZXZva2VUb2tlblJlc3BvbnNlElgKD1JlZ2lzdGVyR2F0ZXdheRIhLmRyb3Zlci52MS5SZWdpc3RlckdhdGV3YXlSZXF1ZXN0GiIuZHJvdmVyLnYxLlJlZ2lzdGVyR2F0ZXdheVJlc3BvbnNlEkkKCk9wZW5UdW5uZWwSHC5kcm92ZXIudjEuT3BlblR1bm5lbFJlcXVlc3QaHS5kcm92ZXIudjEuT3BlblR1bm5lbFJlc3BvbnNlEkYKCVJlYWRpbmVzcxIbLmRyb3Zlci52MS5SZWFkaW5lc3NSZXF1ZXN0GhwuZHJvdmVyLnYxLlJlYWRpbmVzc1Jlc3BvbnNlEkAKB01ldHJpY3MSGS5kcm92ZXIudjEuTWV0cmljc1JlcXVlc3QaGi5kcm92ZXIudjEuTWV0cmljc1Jlc3BvbnNlYgZwcm90bzM", [file_drover_v1_fleet, file_drover_v1_job, file_drover_v1_schedule, file_google_protobuf_struct]);
 
 /**
  * Which part of a list.
@@ -408,6 +408,13 @@ export type ListAttemptsRequest = Message<"drover.v1.ListAttemptsRequest"> & {
    * @generated from field: drover.v1.PageRequest page = 2;
    */
   page?: PageRequest | undefined;
+
+  /**
+   * Only this task's, by index.
+   *
+   * @generated from field: optional int32 task = 3;
+   */
+  task?: number | undefined;
 };
 
 /**
@@ -508,6 +515,13 @@ export type ListCheckpointsRequest = Message<"drover.v1.ListCheckpointsRequest">
    * @generated from field: drover.v1.PageRequest page = 2;
    */
   page?: PageRequest | undefined;
+
+  /**
+   * Only this task's, by index.
+   *
+   * @generated from field: optional int32 task = 3;
+   */
+  task?: number | undefined;
 };
 
 /**
@@ -516,6 +530,51 @@ export type ListCheckpointsRequest = Message<"drover.v1.ListCheckpointsRequest">
  */
 export const ListCheckpointsRequestSchema: GenMessage<ListCheckpointsRequest> = /*@__PURE__*/
   messageDesc(file_drover_v1_coordinator, 19);
+
+/**
+ * Of which job, or which of its tasks.
+ *
+ * @generated from message drover.v1.RequestCheckpointRequest
+ */
+export type RequestCheckpointRequest = Message<"drover.v1.RequestCheckpointRequest"> & {
+  /**
+   * @generated from field: string job = 1;
+   */
+  job: string;
+
+  /**
+   * Only this task, by index.
+   *
+   * @generated from field: optional int32 task = 2;
+   */
+  task?: number | undefined;
+};
+
+/**
+ * Describes the message drover.v1.RequestCheckpointRequest.
+ * Use `create(RequestCheckpointRequestSchema)` to create a new message.
+ */
+export const RequestCheckpointRequestSchema: GenMessage<RequestCheckpointRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 20);
+
+/**
+ * Who was asked.
+ *
+ * @generated from message drover.v1.RequestCheckpointResponse
+ */
+export type RequestCheckpointResponse = Message<"drover.v1.RequestCheckpointResponse"> & {
+  /**
+   * @generated from field: repeated string tasks = 1;
+   */
+  tasks: string[];
+};
+
+/**
+ * Describes the message drover.v1.RequestCheckpointResponse.
+ * Use `create(RequestCheckpointResponseSchema)` to create a new message.
+ */
+export const RequestCheckpointResponseSchema: GenMessage<RequestCheckpointResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 21);
 
 /**
  * One page.
@@ -541,7 +600,7 @@ export type ListCheckpointsResponse = Message<"drover.v1.ListCheckpointsResponse
  * Use `create(ListCheckpointsResponseSchema)` to create a new message.
  */
 export const ListCheckpointsResponseSchema: GenMessage<ListCheckpointsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 20);
+  messageDesc(file_drover_v1_coordinator, 22);
 
 /**
  * Which page.
@@ -560,7 +619,7 @@ export type ListAuditRequest = Message<"drover.v1.ListAuditRequest"> & {
  * Use `create(ListAuditRequestSchema)` to create a new message.
  */
 export const ListAuditRequestSchema: GenMessage<ListAuditRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 21);
+  messageDesc(file_drover_v1_coordinator, 23);
 
 /**
  * One page.
@@ -586,7 +645,7 @@ export type ListAuditResponse = Message<"drover.v1.ListAuditResponse"> & {
  * Use `create(ListAuditResponseSchema)` to create a new message.
  */
 export const ListAuditResponseSchema: GenMessage<ListAuditResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 22);
+  messageDesc(file_drover_v1_coordinator, 24);
 
 /**
  * A look into a running task.
@@ -621,7 +680,7 @@ export type RecordAccessRequest = Message<"drover.v1.RecordAccessRequest"> & {
  * Use `create(RecordAccessRequestSchema)` to create a new message.
  */
 export const RecordAccessRequestSchema: GenMessage<RecordAccessRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 23);
+  messageDesc(file_drover_v1_coordinator, 25);
 
 /**
  * Nothing to say.
@@ -636,7 +695,7 @@ export type RecordAccessResponse = Message<"drover.v1.RecordAccessResponse"> & {
  * Use `create(RecordAccessResponseSchema)` to create a new message.
  */
 export const RecordAccessResponseSchema: GenMessage<RecordAccessResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 24);
+  messageDesc(file_drover_v1_coordinator, 26);
 
 /**
  * Which part of the output.
@@ -688,7 +747,7 @@ export type ReadLogsRequest = Message<"drover.v1.ReadLogsRequest"> & {
  * Use `create(ReadLogsRequestSchema)` to create a new message.
  */
 export const ReadLogsRequestSchema: GenMessage<ReadLogsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 25);
+  messageDesc(file_drover_v1_coordinator, 27);
 
 /**
  * One page.
@@ -721,7 +780,7 @@ export type ReadLogsResponse = Message<"drover.v1.ReadLogsResponse"> & {
  * Use `create(ReadLogsResponseSchema)` to create a new message.
  */
 export const ReadLogsResponseSchema: GenMessage<ReadLogsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 26);
+  messageDesc(file_drover_v1_coordinator, 28);
 
 /**
  * Which part of the output.
@@ -773,7 +832,7 @@ export type StreamJobLogsRequest = Message<"drover.v1.StreamJobLogsRequest"> & {
  * Use `create(StreamJobLogsRequestSchema)` to create a new message.
  */
 export const StreamJobLogsRequestSchema: GenMessage<StreamJobLogsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 27);
+  messageDesc(file_drover_v1_coordinator, 29);
 
 /**
  * One page of the stream.
@@ -806,7 +865,7 @@ export type StreamJobLogsResponse = Message<"drover.v1.StreamJobLogsResponse"> &
  * Use `create(StreamJobLogsResponseSchema)` to create a new message.
  */
 export const StreamJobLogsResponseSchema: GenMessage<StreamJobLogsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 28);
+  messageDesc(file_drover_v1_coordinator, 30);
 
 /**
  * Which part.
@@ -825,7 +884,7 @@ export type GetQueueRequest = Message<"drover.v1.GetQueueRequest"> & {
  * Use `create(GetQueueRequestSchema)` to create a new message.
  */
 export const GetQueueRequestSchema: GenMessage<GetQueueRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 29);
+  messageDesc(file_drover_v1_coordinator, 31);
 
 /**
  * One page.
@@ -851,7 +910,7 @@ export type GetQueueResponse = Message<"drover.v1.GetQueueResponse"> & {
  * Use `create(GetQueueResponseSchema)` to create a new message.
  */
 export const GetQueueResponseSchema: GenMessage<GetQueueResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 30);
+  messageDesc(file_drover_v1_coordinator, 32);
 
 /**
  * Which job.
@@ -870,7 +929,7 @@ export type ExplainJobRequest = Message<"drover.v1.ExplainJobRequest"> & {
  * Use `create(ExplainJobRequestSchema)` to create a new message.
  */
 export const ExplainJobRequestSchema: GenMessage<ExplainJobRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 31);
+  messageDesc(file_drover_v1_coordinator, 33);
 
 /**
  * As the planner last saw it.
@@ -889,7 +948,7 @@ export type ExplainJobResponse = Message<"drover.v1.ExplainJobResponse"> & {
  * Use `create(ExplainJobResponseSchema)` to create a new message.
  */
 export const ExplainJobResponseSchema: GenMessage<ExplainJobResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 32);
+  messageDesc(file_drover_v1_coordinator, 34);
 
 /**
  * The job as it would be submitted.
@@ -908,7 +967,7 @@ export type PlanJobRequest = Message<"drover.v1.PlanJobRequest"> & {
  * Use `create(PlanJobRequestSchema)` to create a new message.
  */
 export const PlanJobRequestSchema: GenMessage<PlanJobRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 33);
+  messageDesc(file_drover_v1_coordinator, 35);
 
 /**
  * Alternatives, the soonest first.
@@ -927,7 +986,7 @@ export type PlanJobResponse = Message<"drover.v1.PlanJobResponse"> & {
  * Use `create(PlanJobResponseSchema)` to create a new message.
  */
 export const PlanJobResponseSchema: GenMessage<PlanJobResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 34);
+  messageDesc(file_drover_v1_coordinator, 36);
 
 /**
  * Nothing to say.
@@ -942,7 +1001,7 @@ export type ListBudgetsRequest = Message<"drover.v1.ListBudgetsRequest"> & {
  * Use `create(ListBudgetsRequestSchema)` to create a new message.
  */
 export const ListBudgetsRequestSchema: GenMessage<ListBudgetsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 35);
+  messageDesc(file_drover_v1_coordinator, 37);
 
 /**
  * All of them.
@@ -961,7 +1020,7 @@ export type ListBudgetsResponse = Message<"drover.v1.ListBudgetsResponse"> & {
  * Use `create(ListBudgetsResponseSchema)` to create a new message.
  */
 export const ListBudgetsResponseSchema: GenMessage<ListBudgetsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 36);
+  messageDesc(file_drover_v1_coordinator, 38);
 
 /**
  * The whole budget: what is left out limits nothing.
@@ -980,7 +1039,7 @@ export type SetBudgetRequest = Message<"drover.v1.SetBudgetRequest"> & {
  * Use `create(SetBudgetRequestSchema)` to create a new message.
  */
 export const SetBudgetRequestSchema: GenMessage<SetBudgetRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 37);
+  messageDesc(file_drover_v1_coordinator, 39);
 
 /**
  * As it is now.
@@ -999,7 +1058,7 @@ export type SetBudgetResponse = Message<"drover.v1.SetBudgetResponse"> & {
  * Use `create(SetBudgetResponseSchema)` to create a new message.
  */
 export const SetBudgetResponseSchema: GenMessage<SetBudgetResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 38);
+  messageDesc(file_drover_v1_coordinator, 40);
 
 /**
  * Whose.
@@ -1025,7 +1084,7 @@ export type DeleteBudgetRequest = Message<"drover.v1.DeleteBudgetRequest"> & {
  * Use `create(DeleteBudgetRequestSchema)` to create a new message.
  */
 export const DeleteBudgetRequestSchema: GenMessage<DeleteBudgetRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 39);
+  messageDesc(file_drover_v1_coordinator, 41);
 
 /**
  * Nothing to say.
@@ -1040,7 +1099,7 @@ export type DeleteBudgetResponse = Message<"drover.v1.DeleteBudgetResponse"> & {
  * Use `create(DeleteBudgetResponseSchema)` to create a new message.
  */
 export const DeleteBudgetResponseSchema: GenMessage<DeleteBudgetResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 40);
+  messageDesc(file_drover_v1_coordinator, 42);
 
 /**
  * What, and from when to when, in whole days of UTC.
@@ -1071,7 +1130,7 @@ export type GetUsageRequest = Message<"drover.v1.GetUsageRequest"> & {
  * Use `create(GetUsageRequestSchema)` to create a new message.
  */
 export const GetUsageRequestSchema: GenMessage<GetUsageRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 41);
+  messageDesc(file_drover_v1_coordinator, 43);
 
 /**
  * By key.
@@ -1090,7 +1149,7 @@ export type GetUsageResponse = Message<"drover.v1.GetUsageResponse"> & {
  * Use `create(GetUsageResponseSchema)` to create a new message.
  */
 export const GetUsageResponseSchema: GenMessage<GetUsageResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 42);
+  messageDesc(file_drover_v1_coordinator, 44);
 
 /**
  * Nothing to say.
@@ -1105,7 +1164,7 @@ export type GetClusterRequest = Message<"drover.v1.GetClusterRequest"> & {
  * Use `create(GetClusterRequestSchema)` to create a new message.
  */
 export const GetClusterRequestSchema: GenMessage<GetClusterRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 43);
+  messageDesc(file_drover_v1_coordinator, 45);
 
 /**
  * The cluster now.
@@ -1124,7 +1183,7 @@ export type GetClusterResponse = Message<"drover.v1.GetClusterResponse"> & {
  * Use `create(GetClusterResponseSchema)` to create a new message.
  */
 export const GetClusterResponseSchema: GenMessage<GetClusterResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 44);
+  messageDesc(file_drover_v1_coordinator, 46);
 
 /**
  * Which part.
@@ -1143,7 +1202,7 @@ export type ListWorkersRequest = Message<"drover.v1.ListWorkersRequest"> & {
  * Use `create(ListWorkersRequestSchema)` to create a new message.
  */
 export const ListWorkersRequestSchema: GenMessage<ListWorkersRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 45);
+  messageDesc(file_drover_v1_coordinator, 47);
 
 /**
  * One page.
@@ -1169,7 +1228,7 @@ export type ListWorkersResponse = Message<"drover.v1.ListWorkersResponse"> & {
  * Use `create(ListWorkersResponseSchema)` to create a new message.
  */
 export const ListWorkersResponseSchema: GenMessage<ListWorkersResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 46);
+  messageDesc(file_drover_v1_coordinator, 48);
 
 /**
  * Which worker, and what it should be.
@@ -1193,7 +1252,7 @@ export type SetDrainingRequest = Message<"drover.v1.SetDrainingRequest"> & {
  * Use `create(SetDrainingRequestSchema)` to create a new message.
  */
 export const SetDrainingRequestSchema: GenMessage<SetDrainingRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 47);
+  messageDesc(file_drover_v1_coordinator, 49);
 
 /**
  * The worker after the change.
@@ -1212,7 +1271,7 @@ export type SetDrainingResponse = Message<"drover.v1.SetDrainingResponse"> & {
  * Use `create(SetDrainingResponseSchema)` to create a new message.
  */
 export const SetDrainingResponseSchema: GenMessage<SetDrainingResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 48);
+  messageDesc(file_drover_v1_coordinator, 50);
 
 /**
  * Which part.
@@ -1231,7 +1290,7 @@ export type ListTokensRequest = Message<"drover.v1.ListTokensRequest"> & {
  * Use `create(ListTokensRequestSchema)` to create a new message.
  */
 export const ListTokensRequestSchema: GenMessage<ListTokensRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 49);
+  messageDesc(file_drover_v1_coordinator, 51);
 
 /**
  * One page.
@@ -1257,7 +1316,7 @@ export type ListTokensResponse = Message<"drover.v1.ListTokensResponse"> & {
  * Use `create(ListTokensResponseSchema)` to create a new message.
  */
 export const ListTokensResponseSchema: GenMessage<ListTokensResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 50);
+  messageDesc(file_drover_v1_coordinator, 52);
 
 /**
  * The token wanted.
@@ -1314,7 +1373,7 @@ export type CreateTokenRequest = Message<"drover.v1.CreateTokenRequest"> & {
  * Use `create(CreateTokenRequestSchema)` to create a new message.
  */
 export const CreateTokenRequestSchema: GenMessage<CreateTokenRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 51);
+  messageDesc(file_drover_v1_coordinator, 53);
 
 /**
  * With `secret`, this once.
@@ -1333,7 +1392,7 @@ export type CreateTokenResponse = Message<"drover.v1.CreateTokenResponse"> & {
  * Use `create(CreateTokenResponseSchema)` to create a new message.
  */
 export const CreateTokenResponseSchema: GenMessage<CreateTokenResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 52);
+  messageDesc(file_drover_v1_coordinator, 54);
 
 /**
  * Which token.
@@ -1352,7 +1411,7 @@ export type RevokeTokenRequest = Message<"drover.v1.RevokeTokenRequest"> & {
  * Use `create(RevokeTokenRequestSchema)` to create a new message.
  */
 export const RevokeTokenRequestSchema: GenMessage<RevokeTokenRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 53);
+  messageDesc(file_drover_v1_coordinator, 55);
 
 /**
  * The token after the change.
@@ -1371,7 +1430,7 @@ export type RevokeTokenResponse = Message<"drover.v1.RevokeTokenResponse"> & {
  * Use `create(RevokeTokenResponseSchema)` to create a new message.
  */
 export const RevokeTokenResponseSchema: GenMessage<RevokeTokenResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 54);
+  messageDesc(file_drover_v1_coordinator, 56);
 
 /**
  * Where a gateway is.
@@ -1399,7 +1458,7 @@ export type RegisterGatewayRequest = Message<"drover.v1.RegisterGatewayRequest">
  * Use `create(RegisterGatewayRequestSchema)` to create a new message.
  */
 export const RegisterGatewayRequestSchema: GenMessage<RegisterGatewayRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 55);
+  messageDesc(file_drover_v1_coordinator, 57);
 
 /**
  * Nothing to say.
@@ -1414,7 +1473,7 @@ export type RegisterGatewayResponse = Message<"drover.v1.RegisterGatewayResponse
  * Use `create(RegisterGatewayResponseSchema)` to create a new message.
  */
 export const RegisterGatewayResponseSchema: GenMessage<RegisterGatewayResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 56);
+  messageDesc(file_drover_v1_coordinator, 58);
 
 /**
  * Which task, and who waits for the call.
@@ -1438,7 +1497,7 @@ export type OpenTunnelRequest = Message<"drover.v1.OpenTunnelRequest"> & {
  * Use `create(OpenTunnelRequestSchema)` to create a new message.
  */
 export const OpenTunnelRequestSchema: GenMessage<OpenTunnelRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 57);
+  messageDesc(file_drover_v1_coordinator, 59);
 
 /**
  * What the gateway waits for on its tunnel listener.
@@ -1467,7 +1526,7 @@ export type OpenTunnelResponse = Message<"drover.v1.OpenTunnelResponse"> & {
  * Use `create(OpenTunnelResponseSchema)` to create a new message.
  */
 export const OpenTunnelResponseSchema: GenMessage<OpenTunnelResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 58);
+  messageDesc(file_drover_v1_coordinator, 60);
 
 /**
  * Nothing to say.
@@ -1482,7 +1541,7 @@ export type ReadinessRequest = Message<"drover.v1.ReadinessRequest"> & {
  * Use `create(ReadinessRequestSchema)` to create a new message.
  */
 export const ReadinessRequestSchema: GenMessage<ReadinessRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 59);
+  messageDesc(file_drover_v1_coordinator, 61);
 
 /**
  * Whether the controller can do its work.
@@ -1513,7 +1572,7 @@ export type ReadinessResponse = Message<"drover.v1.ReadinessResponse"> & {
  * Use `create(ReadinessResponseSchema)` to create a new message.
  */
 export const ReadinessResponseSchema: GenMessage<ReadinessResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 60);
+  messageDesc(file_drover_v1_coordinator, 62);
 
 /**
  * Nothing to say.
@@ -1528,7 +1587,7 @@ export type MetricsRequest = Message<"drover.v1.MetricsRequest"> & {
  * Use `create(MetricsRequestSchema)` to create a new message.
  */
 export const MetricsRequestSchema: GenMessage<MetricsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 61);
+  messageDesc(file_drover_v1_coordinator, 63);
 
 /**
  * Prometheus text exposition format.
@@ -1547,7 +1606,7 @@ export type MetricsResponse = Message<"drover.v1.MetricsResponse"> & {
  * Use `create(MetricsResponseSchema)` to create a new message.
  */
 export const MetricsResponseSchema: GenMessage<MetricsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 62);
+  messageDesc(file_drover_v1_coordinator, 64);
 
 /**
  * Everything but what agents say (see Agent). Kept for later, with the issues that bring them:
@@ -1655,6 +1714,16 @@ export const Coordinator: GenService<{
     methodKind: "unary";
     input: typeof ListCheckpointsRequestSchema;
     output: typeof ListCheckpointsResponseSchema;
+  },
+  /**
+   * Asks what runs of a job for a checkpoint now; it appears in the list when it is stored.
+   *
+   * @generated from rpc drover.v1.Coordinator.RequestCheckpoint
+   */
+  requestCheckpoint: {
+    methodKind: "unary";
+    input: typeof RequestCheckpointRequestSchema;
+    output: typeof RequestCheckpointResponseSchema;
   },
   /**
    * Who looked into what and changed what, the newest first.
