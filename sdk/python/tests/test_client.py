@@ -185,6 +185,20 @@ def test_what_goes_over_the_wire_is_the_servers(server: Server) -> None:
     assert set(views.JobSpec.__annotations__) == set(theirs["properties"]), (
         "src/drover/views.py must name the fields that the server takes"
     )
+    parts = {
+        "resources": views.ResourceRequest,
+        "placement": views.Placement,
+        "code": views.CodeSpec,
+        "inputs": views.InputSpec,
+        "environment": views.EnvironmentSpec,
+        "checkpoint": views.CheckpointSpec,
+        "secrets": views.SecretSpec,
+        "rules": views.JobRules,
+    }
+    for key, part in parts.items():
+        schema = theirs["properties"][key]
+        fields = schema.get("items", schema)["properties"]
+        assert set(part.__annotations__) == set(fields), key
     for name in ("Job", "Task", "Attempt", "Event", "Why", "Worker", "Checkpoint"):
         ours = getattr(views, f"{name}View").__annotations__
         assert set(ours) <= set(schemas[name]["properties"]), name

@@ -108,6 +108,7 @@ class JobRules(TypedDict, total=False):
     notify: List[NotifyRule]
     # allow, error, keep or replace
     nameTaken: str
+    maySubmit: bool
     outliveParent: bool
     outputs: List[str]
 
