@@ -161,7 +161,10 @@ def test_what_is_wrong_is_named_with_what_to_try(server: Server, client: drover.
 def test_nobody_there_is_said_at_once() -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
-    error = refused(drover.Client(f"http://127.0.0.1:{port}", "x"))
+    nobody = drover.Client(f"http://127.0.0.1:{port}", "x")
+    error = refused(nobody)
+    with pytest.raises(drover.ConnectionFailed):
+        list(nobody.job("j1").logs(follow=True))
     assert isinstance(error, drover.ConnectionFailed)
     assert error.code == "NO_CONNECTION" and str(port) in str(error)
     assert error.__suppress_context__, "no chain of socket errors before it"

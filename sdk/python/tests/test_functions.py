@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import functools
+import pickle
 import sys
 import threading
 import time
@@ -100,6 +101,18 @@ def test_without_cloudpickle_only_what_can_be_imported(monkeypatch: pytest.Monke
     assert pack_call(time.sleep, [((0,), {})])
     with pytest.raises(drover.DroverError, match="pip install cloudpickle"):
         pack_call(lambda: 1, [((), {})])
+
+
+def test_errors_of_this_package_travel_whole() -> None:
+    view = {"id": "j1", "state": "FAILED", "reason": "exit code 3", "exitCode": 3}
+    for error in (
+        drover.JobFailed(view, "the last line"),
+        drover.ConnectionFailed("http://a", OSError("gone"), refused=True),
+        drover.WaitTimeout("TIMEOUT", "late", hint="wait"),
+    ):
+        copy = pickle.loads(pickle.dumps(error))
+        assert type(copy) is type(error) and str(copy) == str(error)
+        assert copy.__dict__ == error.__dict__ and copy.args == error.args
 
 
 def test_equal_calls_are_equal_bytes() -> None:
