@@ -84,6 +84,7 @@ class RemoteTraceback(Exception):
 
 def _restored(kind: type[DroverError], args: tuple[Any, ...], state: Any) -> DroverError:
     error = kind.__new__(kind, *args)
+    error.args = args  # An OSError, as WaitTimeout is one, leaves that to __init__.
     error.__dict__.update(state)
     return error
 
