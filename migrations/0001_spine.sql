@@ -178,6 +178,10 @@ CREATE TABLE events (
 ) /*sqlite WITHOUT ROWID */;
 
 CREATE INDEX events_of_job ON events (job, epoch, seq) WHERE job IS NOT NULL;
+-- What somebody did that others must be able to look up; AUDITED in the model is the same list.
+CREATE INDEX events_audited ON events (tenant, epoch, seq)
+  WHERE kind IN ('job.inside', 'secrets.given', 'token.created', 'token.revoked',
+    'budget.set', 'budget.deleted', 'worker.draining', 'worker.undrained');
 
 -- What a tenant, or with a user one of its users, may use; an absent limit limits nothing.
 CREATE TABLE budgets (

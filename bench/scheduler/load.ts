@@ -28,8 +28,9 @@ export class Load {
   readonly #held: AttemptUid[] = [];
   #jobs = 0;
   nowMs = 0;
-  /** Time spent in update and plan since it was last set. */
+  /** Time spent in update and plan since it was last set, and in the last plan alone. */
   spentMs = 0;
+  planMs = 0;
 
   constructor(options: LoadOptions) {
     this.#options = options;
@@ -64,7 +65,8 @@ export class Load {
     this.#update({ requests, pending, claimsGone: this.#endings(ending) });
     const began = performance.now();
     const made = plan(this.view, this.nowMs, () => random.hex(12), policy);
-    this.spentMs += performance.now() - began;
+    this.planMs = performance.now() - began;
+    this.spentMs += this.planMs;
     const placed = made.placements.flatMap(({ tasks }) => tasks);
     // As the state answers: the tasks wait no more, the claims are as planned.
     this.#update({
@@ -99,8 +101,17 @@ export class Load {
       const request = this.#requestOf(job);
       requests.add(request);
       const task = taskId(job, 0);
-      const waits = { version: 1, round: 0, attempts: 0, notBeforeMs: 0, sinceMs: this.nowMs };
-      pending.push({ task, job, index: 0, classKey: request.key, ...waits });
+      pending.push({
+        task,
+        job,
+        index: 0,
+        version: 1,
+        classKey: request.key,
+        round: 0,
+        attempts: 0,
+        notBeforeMs: 0,
+        sinceMs: this.nowMs,
+      });
     }
     return { requests: [...requests], pending };
   }

@@ -38,17 +38,24 @@ const rows: Row[] = [];
 /** Ended and placed per tick in the sustained runs. */
 const BATCH = 500;
 const WAITING = 2000;
+const QUANTILES: readonly [name: string, at: number][] = [
+  ['p50', 0.5],
+  ['p90', 0.9],
+  ['p99', 0.99],
+  ['slowest', 1],
+];
 const policy = (placementsPerPlan: number): SchedulePolicy => ({
   ...DEFAULT_POLICY,
   preemption: false,
   placementsPerPlan,
 });
 
+// First, while the process is cold.
+if (wanted('tick')) ticks(10_000, 100_000, 100);
 if (wanted('sustained')) sustained('sustained', 1213, 20_000);
 for (const workers of [100, 1000, 10_000]) {
   if (wanted('curve')) sustained('curve', workers, null);
 }
-if (wanted('tick')) ticks(10_000, 100_000, 100);
 if (rows.every(({ workers }) => workers === 0)) process.exitCode = 1;
 console.table(rows.map(({ mix: _mix, ...row }) => row));
 console.log(`mix: ${mix.name}`);
@@ -95,7 +102,15 @@ function filled(workers: number, tenants: number, placementsPerPlan: number): Lo
 function ticks(workers: number, pending: number, tenants: number): void {
   const random = seededRandom(9);
   const load = new Load({ mix, random, workers, tenants, policy: policy(1000) });
+  load.spentMs = 0;
   load.tick(pending, 0);
+  const first = { workers, pending: pending - 1000, tenants };
+  const cold = 'the first plan of the process, of an empty fleet';
+  const target = { unit: 'ms', target: 100 };
+  add({ scenario: 'first plan of 1,000', ...first, value: ms(load.planMs), ...target, note: cold });
+  const taking = { unit: 'ms', target: null, note: 'all at once, beside the first plan' };
+  const takenMs = ms(load.spentMs - load.planMs);
+  add({ scenario: `taking in ${pending} tasks`, ...first, value: takenMs, ...taking });
   // Half full, so that every plan is as long as it may be.
   while (load.devicesHeld < 0.5) load.tick(1000, 0);
   const full: number[] = [];
@@ -107,9 +122,10 @@ function ticks(workers: number, pending: number, tenants: number): void {
   const waits = load.view.pendingCount();
   const base = { workers, pending: waits, tenants };
   const note = `${full.length} ticks of 1,000 placements, ${load.held} claims held`;
-  const ms = { unit: 'ms', target: 100, note };
-  add({ scenario: 'tick of 1,000, p50', ...base, value: quantile(full, 0.5), ...ms });
-  add({ scenario: 'tick of 1,000, p99', ...base, value: quantile(full, 0.99), ...ms });
+  for (const [name, at] of QUANTILES) {
+    const value = quantile(full, at);
+    add({ scenario: `tick of 1,000, ${name}`, ...base, value, ...target, note });
+  }
   // Until nothing more fits, then nothing happens.
   for (let more = true; more;) more = load.tick(0, 0).more;
   load.tick(Math.max(0, pending - load.view.pendingCount()), 0);
@@ -137,5 +153,9 @@ function add(row: Omit<Row, 'mix' | 'met'>): void {
 function quantile(samples: number[], at: number): number {
   const sorted = samples.toSorted((a, b) => a - b);
   const value = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * at))] ?? Number.NaN;
+  return ms(value);
+}
+
+function ms(value: number): number {
   return Number(value.toFixed(2));
 }

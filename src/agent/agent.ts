@@ -50,6 +50,7 @@ export interface AgentOptions {
   random: Random;
   log: Log;
   onTunnel: (order: TunnelOrder) => void;
+  onCheckpoint?: (uid: string) => void;
   /** Attempts have begun, ended or changed: for the spool. */
   onChange?: () => void;
   /** Called once when the worker is registered, or cannot ever be. */
@@ -199,6 +200,7 @@ export function startAgent(options: AgentOptions): Agent {
     for (const uid of reply.acknowledged) runtime.forget(uid);
     renewLeases(sentBootMs - marginMs);
     for (const order of reply.tunnels) options.onTunnel(order);
+    for (const uid of reply.checkpoint ?? []) options.onCheckpoint?.(uid);
     if (await startAll(reply, sentBootMs - marginMs)) renewLeases(sentBootMs - marginMs);
   }
 

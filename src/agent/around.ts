@@ -1,33 +1,38 @@
-/** What the agent does around a command: small steps in a fixed order, each for one part of a job. */
-import type { Around } from './runtimes/around.ts';
+/**
+ * What is done around commands, step by step: each step prepares, watches or keeps one kind of
+ * thing, and most do only one of these.
+ */
+import type { Around, Kept } from './runtimes/around.ts';
 
-/** A step does what it has methods for; questions are answered from the order alone. */
 export type Step = Partial<Around>;
 
-/** Prepared and watched in this order, finished in it too; what one keeps the next may add to. */
+/** In the order given: a later step sees what an earlier one prepared. */
 export function createAround(steps: readonly Step[]): Around {
+  const needing = (order: Parameters<Around['needsPreparation']>[0]): Step[] =>
+    steps.filter((step) => step.needsPreparation?.(order));
   return {
     needsPreparation: (order) => steps.some((step) => step.needsPreparation?.(order)),
     async prepare(preparation) {
-      for (const step of steps) {
-        preparation.signal.throwIfAborted();
-        if (step.needsPreparation?.(preparation.order)) await step.prepare?.(preparation);
-      }
+      for (const step of needing(preparation.order)) await step.prepare?.(preparation);
     },
     watch(started) {
       const ends = steps.flatMap((step) => step.watch?.(started) ?? []);
-      if (ends.length === 0) return undefined;
-      return () => {
-        for (const end of ends) end();
-      };
+      return ends.length === 0 ? undefined : () => ends.forEach((end) => end());
     },
-    needsFinish: (order) => steps.some((step) => step.needsFinish?.(order)),
+    needsFinish: (order, home) => steps.some((step) => step.needsFinish?.(order, home)),
     async finish(finish) {
-      let kept = {};
+      const all: Kept[] = [];
       for (const step of steps) {
-        if (step.needsFinish?.(finish.order)) kept = { ...kept, ...(await step.finish?.(finish)) };
+        if (!step.needsFinish?.(finish.order, finish.home)) continue;
+        all.push((await step.finish?.(finish)) ?? {});
       }
-      return kept;
+      return merge(all);
     },
   };
+}
+
+function merge(all: readonly Kept[]): Kept {
+  const kept: Kept = Object.assign({}, ...all);
+  const messages = all.flatMap(({ message }) => (message ? [message] : []));
+  return messages.length > 0 ? { ...kept, message: messages.join('; ') } : kept;
 }

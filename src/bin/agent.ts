@@ -10,8 +10,8 @@ import { parseResources } from '../agent/devices/parse.ts';
 import { identityFile } from '../agent/identity.ts';
 import { createProcessRuntime } from '../agent/runtimes/process.ts';
 import { spoolSource } from '../agent/outputs.ts';
-import { createExecHandler } from '../agent/tunnel/exec.ts';
 import { createTunnelDialer } from '../agent/tunnel/dialer.ts';
+import { tunnelKinds } from '../agent/tunnel/kinds.ts';
 import { httpTransport } from '../agent/transport.ts';
 import { systemClock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
@@ -43,13 +43,14 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
   const transport = httpTransport(url);
   shutdown.add(() => transport.close());
   const identity = identityFile(join(dataDir, 'worker.json'));
+  const { steps, checkpoints } = aroundSteps({ settings, url, identity, transport, clock, log });
   const runtime = createProcessRuntime({
     dataDir,
     clock,
     log,
     random,
-    around: createAround(aroundSteps({ settings, url, identity, clock })),
     favourAgent: true,
+    around: createAround(steps),
     machineHasGpus: resources.devices.some((device) => device.kind === 'gpu'),
     // Asked from within this call for attempts of an earlier agent: by then the spool exists.
     beforeForget: (uid) =>
@@ -59,9 +60,7 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
   spool.follow(outputs);
   shutdown.add(() => spool.close());
   const tunnels = createTunnelDialer({
-    kinds: {
-      exec: createExecHandler({ execContext: (uid) => runtime.execContext(uid), clock, log }),
-    },
+    kinds: tunnelKinds({ execContext: (uid) => runtime.execContext(uid), clock, log }),
     clock,
     random,
     log,
@@ -83,6 +82,7 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
       }
     },
     onTunnel: (order) => tunnels.dial(order),
+    onCheckpoint: (uid) => checkpoints.ask(uid),
     onJoined: (worker) => {
       rememberUrl(dataDir, url);
       log.info({ worker, url }, 'this machine is a worker');

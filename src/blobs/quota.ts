@@ -12,6 +12,8 @@ interface Use {
 export interface BlobQuota {
   /** OVER_QUOTA where it would be too much. Call what it returns when the blob was not kept. */
   reserve(tenant: string, size: number): Promise<() => void>;
+  /** Something was removed: the next question counts anew. */
+  forget(tenant: string): void;
 }
 
 export function createBlobQuota(
@@ -45,5 +47,6 @@ export function createBlobQuota(
       use.bytes += size;
       return () => void (use.bytes -= size);
     },
+    forget: (tenant) => void known.delete(tenant),
   };
 }

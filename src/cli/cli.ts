@@ -1,10 +1,15 @@
 /** The command line: finds the command and runs it. bin/drover.ts calls it for all but roles. */
+import { auditCommand } from './audit.ts';
 import { budgetCommand } from './budget.ts';
 import { cancelCommand } from './cancel.ts';
+import { checkpointCommand, checkpointsCommand } from './checkpoints.ts';
 import type { Command } from './command.ts';
+import { createCompletion } from './completion.ts';
+import { contextCommand } from './context.ts';
 import { reportError } from './errors.ts';
 import { execCommand } from './execCommand.ts';
 import { EXIT } from './exitCodes.ts';
+import { forwardCommand } from './forward.ts';
 import { overview, ROLES } from './help.ts';
 import { infoCommand } from './info.ts';
 import { OutputClosed, type CliIo } from './io.ts';
@@ -13,9 +18,13 @@ import { jobsCommand } from './jobs.ts';
 import { loginCommand } from './login.ts';
 import { logsCommand } from './logs.ts';
 import { nearest } from '../lib/nearest.ts';
+import { psCommand } from './ps.ts';
 import { queueCommand } from './queue.ts';
+import { resultCommand } from './result.ts';
 import { runCommand } from './run.ts';
+import { sbatchCommand } from './sbatch/sbatch.ts';
 import { simulateCommand } from './simulate.ts';
+import { sshCommand } from './ssh.ts';
 import { submitCommand } from './submit.ts';
 import { tokensCommand } from './tokens.ts';
 import { UsageError } from './args.ts';
@@ -29,26 +38,37 @@ const helpCommand: Command = {
   name: 'help',
   summary: 'Show this text, or the help of a command',
   usage: ['help [COMMAND]'],
+  options: {},
   run: showHelp,
 };
 
 const cliCommands: Command[] = [
   runCommand,
   submitCommand,
+  sbatchCommand,
   jobsCommand,
   jobCommand,
   logsCommand,
+  resultCommand,
+  checkpointsCommand,
+  checkpointCommand,
   waitCommand,
   cancelCommand,
   queueCommand,
   whyCommand,
   execCommand,
+  sshCommand,
+  forwardCommand,
+  psCommand,
   workersCommand,
   simulateCommand,
   tokensCommand,
   budgetCommand,
   usageCommand,
+  auditCommand,
   loginCommand,
+  contextCommand,
+  createCompletion(() => cliCommands),
   infoCommand,
   versionCommand,
   helpCommand,
@@ -66,6 +86,7 @@ const ALIASES: Record<string, string> = {
 export async function runCli(argv: string[], io: CliIo): Promise<number> {
   const [name = 'help', ...args] = argv;
   try {
+    if (io.clientOnly && ROLES.some((role) => role.name === name)) throw notHere(name);
     return await findCommand(name).run(args, io);
   } catch (error) {
     if (error instanceof OutputClosed) return EXIT.brokenPipe;
@@ -81,9 +102,16 @@ async function showHelp(args: string[], io: CliIo): Promise<number> {
     const list = cliCommands.map(({ name, summary, usage }) => ({ name, summary, usage }));
     await io.stdout.write(`${JSON.stringify(list)}\n`);
   } else {
-    await io.stdout.write(overview(cliCommands));
+    await io.stdout.write(overview(cliCommands, io.clientOnly ? [] : ROLES));
   }
   return EXIT.ok;
+}
+
+function notHere(role: string): UsageError {
+  return new UsageError(
+    `this file has the commands only; \`drover ${role}\` needs all of Drover`,
+    'run it from a checkout: make setup, then ./drover',
+  );
 }
 
 function findCommand(typed: string): Command {

@@ -14,6 +14,8 @@ export interface Command {
   summary: string;
   /** The lines of a call, without `drover`. */
   usage: string[];
+  /** With those that all commands take; `drover completion` reads them. */
+  options: OptionTable;
   run(args: string[], io: CliIo): Promise<number>;
 }
 
@@ -40,6 +42,8 @@ export interface CommandDefinition<Table extends OptionTable> {
   details?: string;
   /** Set where the exit code is a job's: Drover's own failures must not look like one. */
   failureCode?: number;
+  /** For options that are not ours: puts them behind a `--`. */
+  arrange?(args: string[]): string[];
   run(parsed: ParsedArgs<Table & typeof COMMON>, context: CommandContext): Promise<number>;
 }
 
@@ -58,9 +62,12 @@ export function defineCommand<const Table extends OptionTable>(
     name,
     summary,
     usage,
-    async run(args, io) {
-      const own = args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
+    options: table,
+    async run(typed, io) {
+      let own = beforeDashes(typed);
       try {
+        const args = definition.arrange?.(typed) ?? typed;
+        own = beforeDashes(args);
         if (own.includes('--help') || own.includes('-h')) {
           await io.stdout.write(commandHelp({ ...definition, options: table }));
           return EXIT.ok;
@@ -76,6 +83,10 @@ export function defineCommand<const Table extends OptionTable>(
       }
     },
   };
+}
+
+function beforeDashes(args: string[]): string[] {
+  return args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
 }
 
 function createContext(io: CliIo, json: boolean, urlFlag: string | undefined): CommandContext {

@@ -3,7 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { findConnection, saveContext } from './connection.ts';
+import { findConnection } from './connection.ts';
+import { saveContext } from './contexts.ts';
 import { capture } from './captured.ts';
 import { FAKE_TOKEN, startFakeServer, type FakeServer } from './fakeServer.ts';
 
@@ -33,9 +34,14 @@ describe('where the server is', () => {
     writeUp(data, '{"url": "http://data:1/", "token": "d"}');
     env['DROVER_DATA'] = data;
     expect(findConnection(env, undefined)).toMatchObject({ url: 'http://data:1', token: 'd' });
-    saveContext(env, 'http://one:1', 'o');
-    saveContext(env, 'http://two:1', 't');
+    saveContext(env, { url: 'http://one:1', token: 'o' });
+    saveContext(env, { url: 'http://two:1', token: 't', name: 'second' });
     expect(findConnection(env, undefined)).toMatchObject({ url: 'http://two:1', token: 't' });
+    env['DROVER_CONTEXT'] = 'one:1';
+    expect(findConnection(env, undefined)).toMatchObject({ url: 'http://one:1', token: 'o' });
+    env['DROVER_CONTEXT'] = 'tow:1';
+    expect(() => findConnection(env, undefined)).toThrow('there is no context "tow:1"');
+    delete env['DROVER_CONTEXT'];
     env['DROVER_URL'] = 'http://one:1/';
     expect(findConnection(env, undefined)).toMatchObject({ url: 'http://one:1', token: 'o' });
     expect(findConnection(env, 'other:7')).toMatchObject({ url: 'http://other:7' });
@@ -72,6 +78,35 @@ describe('login', () => {
     const file = path.join(home, '.config', 'drover', 'context.json');
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect((await capture(['jobs', '--json'], { env })).stdout).toBe('[]\n');
+  });
+
+  test('several servers by name: listed without tokens, chosen, forgotten', async () => {
+    const env = { HOME: home };
+    const login = (args: string[]) =>
+      capture(['login', fake.url, ...args], { env, stdin: FAKE_TOKEN });
+    saveContext(env, { url: 'http://other:1', token: 'secret', name: 'other' });
+    expect((await login(['--name', 'lab'])).code).toBe(0);
+    expect((await login([])).code).toBe(0);
+    const ls = await capture(['context'], { env });
+    expect(ls.stdout).toBe(`   NAME   URL\n*  lab    ${fake.url}\n   other  http://other:1\n`);
+    expect((await capture(['context', 'use', 'other'], { env })).stdout).toContain(
+      'http://other:1',
+    );
+    const json = await capture(['context', 'ls', '--json'], { env });
+    expect(JSON.parse(json.stdout)).toEqual([
+      { name: 'other', url: 'http://other:1', current: true },
+      { name: 'lab', url: fake.url, current: false },
+    ]);
+    expect((await capture(['jobs'], { env: { ...env, DROVER_CONTEXT: 'lab' } })).code).toBe(0);
+    expect((await login(['--name', 'other'])).stderr).toContain('"other" is the name of http://o');
+    expect((await login(['--name', 'a b'])).code).toBe(2);
+    expect((await capture(['context', 'rm', 'other'], { env })).code).toBe(0);
+    expect(findConnection(env, undefined).url).toBe(fake.url);
+    for (const args of [['use', 'othr'], ['rm'], ['swap'], ['use', 'lab', 'x']]) {
+      expect((await capture(['context', ...args], { env })).code).toBe(2);
+    }
+    const file = path.join(home, '.config', 'drover', 'context.json');
+    expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
   test('a wrong token is not kept', async () => {

@@ -1,18 +1,19 @@
 /** drover help: every command in one line each. */
 import type { Command } from './command.ts';
 
+type Described = Pick<Command, 'name' | 'summary'>;
+
 /** The roles that bin/drover.ts runs itself; listed so that the help is whole. */
-export const ROLES: { name: string; summary: string }[] = [
+export const ROLES: Described[] = [
   { name: 'up', summary: 'Start gateway, controller and a local agent' },
   { name: 'controller', summary: 'Start a controller' },
   { name: 'gateway', summary: 'Start a gateway' },
   { name: 'agent', summary: 'Join this machine as a worker: agent --join URL TOKEN' },
 ];
 
-export function overview(commands: Command[]): string {
-  const width = Math.max(...[...commands, ...ROLES].map(({ name }) => name.length));
-  const line = ({ name, summary }: { name: string; summary: string }): string =>
-    `  ${name.padEnd(width)}  ${summary}`;
+export function overview(commands: Command[], roles: Described[]): string {
+  const width = Math.max(...[...commands, ...roles].map(({ name }) => name.length));
+  const line = ({ name, summary }: Described): string => `  ${name.padEnd(width)}  ${summary}`;
   return `${[
     'drover: one control plane for every GPU you can reach',
     '',
@@ -20,9 +21,7 @@ export function overview(commands: Command[]): string {
     '',
     'jobs and machines:',
     ...commands.map(line),
-    '',
-    'servers:',
-    ...ROLES.map(line),
+    ...(roles.length > 0 ? ['', 'servers:', ...roles.map(line)] : []),
     '',
     'drover COMMAND --help says more. Try: drover run -- echo hello',
   ].join('\n')}\n`;

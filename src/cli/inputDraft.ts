@@ -17,7 +17,8 @@ export function readInputs(spec: SubmittedSpec, value: unknown, what: string): v
 function pairs(value: unknown, what: string): [string, string][] {
   if (Array.isArray(value)) {
     return value.map((entry) => {
-      if (isWhole(entry)) return [entry.name, entry.hash ? `${entry.uri}#${entry.hash}` : entry.uri];
+      if (isWhole(entry))
+        return [entry.name, entry.hash ? `${entry.uri}#${entry.hash}` : entry.uri];
       const text = asText(entry, what);
       const equals = text.indexOf('=');
       if (equals < 1) throw new UsageError(`${what} ${text}: write ${what} NAME=URI`);

@@ -21,6 +21,8 @@ export interface CliIo {
   onInterrupt(handler: () => void): () => void;
   /** The simulator, where the program has one: it is no part of the command line. */
   simulate?: Simulate;
+  /** The program has no servers in it: it is the file of `make cli-bundle`. */
+  clientOnly?: boolean;
 }
 
 /** Whoever read our output has gone (`drover logs X | head`): end quietly. */

@@ -1,11 +1,12 @@
 /** drover job: all there is to know about one job. */
 import { eachItem, type DroverClient } from '../protocol/client.ts';
-import type { AttemptView, JobView, TaskView } from '../protocol/jobs.ts';
+import type { AttemptView, CheckpointView, JobView, TaskView } from '../protocol/jobs.ts';
 import { defineCommand, takePositionals, type CommandContext } from './command.ts';
 import { ago } from './durations.ts';
 import { EXIT } from './exitCodes.ts';
 import { printFacts } from './facts.ts';
 import { colours } from './io.ts';
+import { collect as collectCheckpoints, printCheckpoints } from './checkpoints.ts';
 import { ranFor } from './jobs.ts';
 import { specFacts } from './specFacts.ts';
 import { statePaint } from './states.ts';
@@ -14,6 +15,7 @@ import { printTable } from './table.ts';
 /** More tasks than fit a screen are summed up, and only those that went wrong are listed. */
 const TASKS_SHOWN = 20;
 const ATTEMPTS_SHOWN = 20;
+const CHECKPOINTS_SHOWN = 20;
 const PAGE = 500;
 
 export const jobCommand = defineCommand({
@@ -29,13 +31,15 @@ export const jobCommand = defineCommand({
     const job = await client.getJob(id!);
     const tasks = await collect(eachItem((page) => client.listTasks(job.id, page), PAGE));
     const attempts = await collectAttempts(client, job);
+    const checkpoints = job.spec?.checkpoint ? await collectCheckpoints(context, job.id) : [];
     if (context.json) {
-      await context.printJson({ ...job, taskList: tasks, attempts });
+      await context.printJson({ ...job, taskList: tasks, attempts, checkpoints });
       return EXIT.ok;
     }
     await printJob(context, job);
     await printTasks(context, tasks, parsed.options.all);
     await printAttempts(context, attempts, parsed.options.all);
+    await printSaved(context, checkpoints, parsed.options.all);
     return EXIT.ok;
   },
 });
@@ -121,6 +125,19 @@ async function printAttempts(
   if (shown.length < attempts.length) {
     await context.notice(`the last ${shown.length} of ${attempts.length} attempts: --all for all`);
   }
+}
+
+async function printSaved(
+  context: CommandContext,
+  checkpoints: CheckpointView[],
+  all: boolean,
+): Promise<void> {
+  if (checkpoints.length === 0) return;
+  await context.print('');
+  const shown = all ? checkpoints : checkpoints.slice(-CHECKPOINTS_SHOWN);
+  await printCheckpoints(context, shown);
+  if (shown.length === checkpoints.length) return;
+  await context.notice(`the last ${shown.length} of ${checkpoints.length} checkpoints shown`);
 }
 
 function showEnd({ cause, exitCode, signal }: AttemptView): string {

@@ -5,6 +5,7 @@ import { UsageError, wholeNumber } from './args.ts';
 import { parseDuration } from './durations.ts';
 import { envFileEntries, envFromList, type Environment } from './environment.ts';
 import { nearest } from '../lib/nearest.ts';
+import { KEEP_READERS } from './keepDraft.ts';
 import { PLACEMENT_READERS } from './placementDraft.ts';
 import { parseArray, parseCpus, parseGpus, parseMemory } from './resources.ts';
 import { asText } from './values.ts';
@@ -45,6 +46,7 @@ const READERS: Record<string, Reader> = {
   gang: (spec, value, what) =>
     (spec.shape = { kind: 'gang', size: wholeNumber(asText(value, what), what, 1) }),
   ...PLACEMENT_READERS,
+  ...KEEP_READERS,
   envFile: readEnvFiles,
   env: readEnv,
   labels: (spec, value, what) => (spec.labels = { ...spec.labels, ...textMap(value, what) }),
@@ -75,6 +77,7 @@ const ALIASES: Record<string, string> = {
   memory: 'mem',
   constraints: 'constraint',
   interruptible: 'spot',
+  outputs: 'output',
 };
 
 const IN_PLACEMENT = [

@@ -109,6 +109,8 @@ describe('job', () => {
       facts: {},
       result: null,
       resultBytes: null,
+      priceMicros: 0,
+      chargedMicros: 0,
     });
     const { stdout, code } = await run(['job', 'j1']);
     expect(code).toBe(0);

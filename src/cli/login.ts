@@ -2,7 +2,8 @@
 import { createClient } from '../protocol/client.ts';
 import { UsageError } from './args.ts';
 import { defineCommand, takePositionals } from './command.ts';
-import { normalUrl, saveContext } from './connection.ts';
+import { normalUrl } from './connection.ts';
+import { saveContext } from './contexts.ts';
 import { EXIT } from './exitCodes.ts';
 import type { CliIo } from './io.ts';
 import { readAll } from './io.ts';
@@ -10,23 +11,31 @@ import { readAll } from './io.ts';
 export const loginCommand = defineCommand({
   name: 'login',
   summary: 'Remember a server and a token',
-  usage: ['login URL', 'login URL < TOKENFILE'],
-  options: {},
+  usage: ['login URL [--name NAME]', 'login URL < TOKENFILE'],
+  options: {
+    name: { kind: 'text', value: 'NAME', help: 'how `drover context` calls it (else its host)' },
+  },
   details: 'The token is asked for without echo, or read from stdin; it is never an argument.',
   async run(parsed, context) {
     const [text] = takePositionals(parsed, ['URL']);
     const { io } = context;
     const url = normalUrl(text!, 'URL');
+    const { name } = parsed.options;
+    if (name !== undefined && !/^[\w.:@-]+$/.test(name)) {
+      throw new UsageError(
+        `--name ${JSON.stringify(name)} holds more than letters, digits and .:@-`,
+      );
+    }
     const token = (await readToken(io, url)).trim();
     if (!/^[\x21-\x7e]+$/.test(token)) {
       throw new UsageError('the token is empty or holds characters no token has');
     }
     const cluster = await createClient({ url, token }).cluster();
-    const file = saveContext(io.env, url, token);
+    const file = saveContext(io.env, { url, token, name });
     if (context.json) await context.printJson({ url, cluster: cluster.id, file });
     else await context.print(`logged in to ${cluster.name || cluster.id} at ${url}`);
-    if (io.env['DROVER_URL']) {
-      await context.notice('DROVER_URL is set and goes before what was saved');
+    if (io.env['DROVER_URL'] || io.env['DROVER_CONTEXT']) {
+      await context.notice('DROVER_URL or DROVER_CONTEXT is set and goes before what was saved');
     }
     return EXIT.ok;
   },

@@ -10,6 +10,7 @@ import { labelsFromList } from './environment.ts';
 import { EXIT } from './exitCodes.ts';
 import { detach, watchInterrupts } from './interrupts.ts';
 import type { CliIo } from './io.ts';
+import { keepOptions } from './keepDraft.ts';
 import { toSpec } from './jobDraft.ts';
 import { explainEnd, judgeEnd, waitForEnd } from './jobEnd.ts';
 import { exactOutput, jsonOutput, prefixedOutput } from './logOutput.ts';
@@ -56,6 +57,7 @@ const options = {
   input: { kind: 'list', value: 'NAME=URI', help: 'read-only at $DROVER_INPUTS/NAME' },
   retries: { kind: 'text', value: 'N', help: 'start again up to N times after a failure' },
   time: { kind: 'text', value: 'D', help: 'time limit: 90m, 2h, 1-00:00:00' },
+  ...keepOptions,
   'start-within': { kind: 'text', value: 'D', help: 'give up when it has not started by then' },
   priority: { kind: 'text', value: 'P', help: 'production, interactive or batch (default)' },
   name: { kind: 'text', value: 'NAME', help: 'a name for lists' },
@@ -86,7 +88,9 @@ export const runCommand = defineCommand({
     }
     const client = context.client();
     const [brought] = await bringParts(context, [spec], options['bundle-limit']);
-    return options.detach ? submitOnly(context, client, brought!) : runToEnd(context, client, brought!);
+    return options.detach
+      ? submitOnly(context, client, brought!)
+      : runToEnd(context, client, brought!);
   },
 });
 

@@ -25,8 +25,20 @@ export function specFacts(spec: Spec): Fact[] {
     ['after', spec.after.map(({ job, when }) => `${job}:${when}`).join(', ')],
     ['at once', spec.shape.kind === 'array' && spec.shape.limit > 0 ? `${spec.shape.limit}` : ''],
     ['time limit', spec.timeLimitMs ? shortDuration(spec.timeLimitMs) : ''],
+    ['checkpoints', spec.checkpoint ? showCheckpoint(spec.checkpoint) : ''],
+    ['outputs', spec.rules?.outputs.join(', ') ?? ''],
+    ['kept on failure', keptFor(spec)],
     ['max cost', spec.maxCostMicros ? showMoney(spec.maxCostMicros) : ''],
   ];
+}
+
+function showCheckpoint({ dir, everyMs, signal, keep }: NonNullable<Spec['checkpoint']>): string {
+  const asked = signal ? `, asked by ${signal}` : '';
+  return `${dir || '$DROVER_CHECKPOINT_DIR'} every ${shortDuration(everyMs)}${asked}, ${keep} kept`;
+}
+
+function keptFor({ rules }: Spec): string {
+  return rules?.keepOnFailureMs ? shortDuration(rules.keepOnFailureMs) : '';
 }
 
 function showResources(spec: Spec): string {

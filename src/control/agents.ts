@@ -20,6 +20,7 @@ import type { Committer } from './committer.ts';
 import { leaseOf } from './leases.ts';
 import type { Mutate } from './mutate.ts';
 import { orderOf } from './orders.ts';
+import type { CheckpointAsks } from './checkpointAsks.ts';
 import { hashSecret, newSecret } from './secrets.ts';
 import type { Sessions } from './sessions.ts';
 import type { Tunnels } from './tunnels.ts';
@@ -30,6 +31,7 @@ export interface AgentsOptions {
   committer: Committer;
   sessions: Sessions;
   tunnels: Tunnels;
+  checkpointAsks: CheckpointAsks;
   clock: Clock;
   random: Random;
   timers: Timers;
@@ -44,6 +46,7 @@ export interface Agents {
 
 export function createAgents(options: AgentsOptions): Agents {
   const { state, mutate, committer, sessions, tunnels, clock, random, timers } = options;
+  const { checkpointAsks } = options;
   let generation = 0;
 
   function workerOf(workerToken: string): LiveWorker {
@@ -128,6 +131,8 @@ export function createAgents(options: AgentsOptions): Agents {
       tunnels: tunnels.take(live.worker.id),
       timers,
     };
+    const asked = checkpointAsks.take(live.worker.id);
+    if (asked.length > 0) reply.checkpoint = asked;
     const seen = new Set<string>();
     for (const observation of request.observed) {
       seen.add(observation.uid);
@@ -162,7 +167,8 @@ function silent(reply: SyncReply): boolean {
     reply.desired.length === 0 &&
     reply.stop.length === 0 &&
     reply.acknowledged.length === 0 &&
-    reply.tunnels.length === 0
+    reply.tunnels.length === 0 &&
+    reply.checkpoint === undefined
   );
 }
 
@@ -193,6 +199,7 @@ function observedOf(observation: Observation): Observed {
       stderrBytes: observation.stderrBytes ?? null,
       result: observation.result,
       unstored: observation.unstored,
+      held: observation.held,
     },
   };
 }

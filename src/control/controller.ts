@@ -8,11 +8,15 @@ import type { Random } from '../lib/random.ts';
 import { SCOPES } from '../model/token.ts';
 import { AGENT_VERSION, type Timers } from '../protocol/agent.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
+import type { SecretSource } from '../secrets/contract.ts';
 import type { Snapshot } from '../state/live.ts';
 import { State } from '../state/state.ts';
 import type { History, Writer } from '../store/contract.ts';
 import { createAgents } from './agents.ts';
 import { createAttemptFiles } from './attemptFiles.ts';
+import { createAttemptSecrets } from './attemptSecrets.ts';
+import { CheckpointAsks, createCheckpointCalls } from './checkpointAsks.ts';
+import { createAudit } from './audit.ts';
 import { createChargeStep } from './charges.ts';
 import { createBudgets } from './budgets.ts';
 import { createCommitter } from './committer.ts';
@@ -50,6 +54,8 @@ export interface ControllerOptions {
   history: History;
   planner: Planner;
   logs: LogStore;
+  /** Where jobs' secrets come from; absent: from nowhere. */
+  secrets?: readonly SecretSource[];
   clock: Clock;
   random: Random;
   log: Log;
@@ -92,7 +98,8 @@ export function createController(options: ControllerOptions): Controller {
   const hintSchedule = (): void => scheduleLoop.hint();
   const mutate = createMutate(state, clock, committer, hintSchedule);
   const jobs = createJobs({ state, mutate, committer, history, clock, reasons, ...settings });
-  const core = { state, mutate, committer, sessions, clock, random };
+  const checkpointAsks = new CheckpointAsks();
+  const core = { state, mutate, committer, sessions, clock, random, checkpointAsks };
   const agents = createAgents({ ...core, tunnels, timers: settings.timers });
   const loops: Loop[] = [];
   const metrics = createMetrics({ ...core, loops: () => loops });
@@ -130,8 +137,11 @@ export function createController(options: ControllerOptions): Controller {
     ...createWhy({ state, planner, settled, clock, reasons, getJob: jobs.getJob }),
     ...createPlan({ state, planner, settled, committer, clock, pools: settings.pools }),
     ...createBudgets({ ...core, history }),
+    ...createAudit({ ...core, history }),
     ...createTunnelCalls({ state, jobs, tunnels, sessions }),
     ...createAttemptFiles({ ...core, agents }),
+    ...createAttemptSecrets({ ...core, agents, sources: options.secrets ?? [] }),
+    ...createCheckpointCalls({ ...core, getJob: jobs.getJob }),
     join: (token, request) => agents.join(token, request),
     sync: (token, request) => agents.sync(token, request),
     readiness: () => readiness(loops, history),

@@ -92,7 +92,7 @@ function visibleGpus(state: State, live: LiveJob, { worker, ranks }: Group): num
 /** torchrun's variables for one process per task. */
 export function gangVariables(state: State, live: LiveJob, rank: number): Record<string, string> {
   const { job, master } = live;
-  const { groups, groupOf } = layoutOf(state, live);
+  const { groups, groupOf, master: first } = layoutOf(state, live);
   const group = groupOf[rank];
   const size = job.taskCount;
   const numbers: Record<string, number> = {
@@ -119,6 +119,8 @@ export function gangVariables(state: State, live: LiveJob, rank: number): Record
     env['MASTER_ADDR'] = master.address;
     env['MASTER_PORT'] = String(master.port);
   }
+  // By which members know each other; not the agents' own token, which goes over the network.
+  if (first) env['DROVER_GANG_TOKEN'] = hashSecret(`members ${first.uid}`);
   return env;
 }
 

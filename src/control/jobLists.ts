@@ -3,8 +3,7 @@ import { indexOfTask, type JobId, type TaskId } from '../model/ids.ts';
 import { PRIORITIES, type Job } from '../model/job.ts';
 import type { Principal } from '../model/token.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
-import type { AttemptView, CheckpointView, JobView } from '../protocol/jobs.ts';
-import type { QueueEntry, TaskView } from '../protocol/jobs.ts';
+import type { JobView, QueueEntry, TaskPageQuery, TaskView } from '../protocol/jobs.ts';
 import type { LiveJob } from '../state/live.ts';
 import type { State } from '../state/state.ts';
 import type { History } from '../store/contract.ts';
@@ -38,17 +37,15 @@ export function createJobLists(
     },
     async listAttempts(who, job, page) {
       await getJob(who, job);
-      const [index = -1, n = -1] = decodeNumbers(page.cursor, [-1, -1]);
-      const rows = await history.forTenant(who.tenant).attempts(job, [index, n], page.limit + 1);
-      const position = ({ task, n }: AttemptView) => [indexOfTask(task as TaskId), n];
-      return cutPage(rows.map(attemptView), page.limit, position);
+      const after = startOf(page);
+      const rows = await history.forTenant(who.tenant).attempts(job, after, page.limit + 1);
+      return cutPage(rows.map(attemptView).filter(isOf(page)), page.limit, positionOf);
     },
     async listCheckpoints(who, job, page) {
       await getJob(who, job);
-      const [index = -1, n = -1] = decodeNumbers(page.cursor, [-1, -1]);
-      const rows = await history.forTenant(who.tenant).checkpoints(job, [index, n], page.limit + 1);
-      const position = ({ task, n }: CheckpointView) => [indexOfTask(task as TaskId), n];
-      return cutPage(rows.map(checkpointView), page.limit, position);
+      const after = startOf(page);
+      const rows = await history.forTenant(who.tenant).checkpoints(job, after, page.limit + 1);
+      return cutPage(rows.map(checkpointView).filter(isOf(page)), page.limit, positionOf);
     },
     async listEvents(who, job, page) {
       await getJob(who, job);
@@ -74,6 +71,22 @@ export function createJobLists(
     },
   };
 }
+
+/** Lists are in the order of (task, n): those of one task are a stretch of them. */
+function startOf({ cursor, task }: TaskPageQuery): [number, number] {
+  const [index = -1, n = -1] = decodeNumbers(cursor, task === undefined ? [-1, -1] : [task, -1]);
+  return [index, n];
+}
+
+const isOf =
+  ({ task: wanted }: TaskPageQuery) =>
+  ({ task }: { task: string }): boolean =>
+    wanted === undefined || indexOfTask(task as TaskId) === wanted;
+
+const positionOf = ({ task, n }: { task: string; n: number }): number[] => [
+  indexOfTask(task as TaskId),
+  n,
+];
 
 function liveTaskViews(live: LiveJob, after: number, limit: number): TaskView[] {
   const first = live.tasks.findIndex((task) => task.index > after);

@@ -22,7 +22,12 @@ export function orderOf(state: State, attempt: Attempt, leaseMs: number): Attemp
     index: found.task.index,
     n: attempt.n,
     command: spec.command,
-    env: { ...(isGang && GANG_DEFAULTS), ...spec.env, ...own },
+    env: {
+      ...(isGang && GANG_DEFAULTS),
+      ...(spec.checkpoint && resumeVariables(found.task)),
+      ...spec.env,
+      ...own,
+    },
     workdir: spec.workdir,
     cpuMillis: claim.cpuMillis,
     memoryBytes: claim.memoryBytes,
@@ -42,18 +47,32 @@ export function orderOf(state: State, attempt: Attempt, leaseMs: number): Attemp
 /** What differs from a plain command; nothing for most jobs. */
 function partsOf(state: State, { job: { spec } }: LiveJob, task: Task): OrderParts {
   const { code, inputs, environment, checkpoint, secrets, rules, timeLimitMs } = spec;
-  const restore = checkpoint && state.checkpoints.newest(task.id)?.manifest;
+  const restore = checkpoint ? manifestsOf(state, task) : [];
   return {
     ...(code && { code }),
     ...(inputs && { inputs }),
     ...(environment && { environment }),
     ...(checkpoint && { checkpoint }),
-    ...(restore !== undefined && { restore }),
+    ...(restore.length > 0 && { restore }),
     ...(secrets && { secrets }),
     ...(rules?.outputs.length && { outputs: rules.outputs }),
+    ...(rules?.maySubmit && { maySubmit: true }),
     ...(rules?.keepOnFailureMs && { keepOnFailureMs: rules.keepOnFailureMs }),
     ...(timeLimitMs > 0 && { timeLimitMs }),
   };
+}
+
+/** Newest first. */
+function manifestsOf(state: State, task: Task): string[] {
+  return state.checkpoints
+    .of(task.id)
+    .map(({ manifest }) => manifest)
+    .toReversed();
+}
+
+/** The same in every attempt: a run that resumes goes on as one in the user's records too. */
+function resumeVariables(task: Task): Record<string, string> {
+  return { WANDB_RUN_ID: task.id, WANDB_RESUME: 'allow', DROVER_RESUME: '0' };
 }
 
 function variables(

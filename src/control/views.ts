@@ -142,6 +142,8 @@ export function attemptView(row: AttemptRow): AttemptView {
     facts: JSON.parse(row.facts) as AttemptView['facts'],
     result: row.result,
     resultBytes: row.result_bytes,
+    priceMicros: row.price_micros,
+    chargedMicros: row.charged_micros,
   };
 }
 

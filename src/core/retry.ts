@@ -10,6 +10,8 @@ export interface Ending {
   hostFault: boolean;
   /** What it left could not be kept, so that it has not succeeded whatever its exit code. */
   unstored?: boolean | undefined;
+  /** It had failed before it was stopped, and was kept only for a look. */
+  held?: boolean | undefined;
 }
 
 export interface Budgets {
@@ -36,6 +38,8 @@ export function decideRetry(ending: Ending, budgets: Budgets): Decision {
   if (ending.cause === 'exited' && ending.exitCode === 0 && !ending.unstored) {
     return { kind: 'succeed', reason: what };
   }
+  // One that was let go keeps its own end; it is not tried again either.
+  if (budgets.cancelled && ending.held) return { kind: 'fail', charge: 'failure', reason: what };
   if (budgets.cancelled) return { kind: 'cancel', reason: 'cancelled' };
   // A gang member stopped for another's failure: the failing member pays.
   if (ending.cause === 'gang-failed') {

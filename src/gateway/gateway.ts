@@ -27,10 +27,12 @@ import { describeApi, describeRoute } from './openapi.ts';
 import { errorHandler } from './problem.ts';
 import { requestIds } from './requestId.ts';
 import { budgetRoutes } from './rest/budgets.ts';
+import { checkpointRoutes } from './rest/checkpoints.ts';
 import { clusterRoutes } from './rest/cluster.ts';
 import { healthRoutes } from './rest/health.ts';
 import { jobRoutes } from './rest/jobs.ts';
 import { queueRoutes } from './rest/queue.ts';
+import { auditRoutes } from './rest/audit.ts';
 import { tokenRoutes } from './rest/tokens.ts';
 import { workerRoutes } from './rest/workers.ts';
 import { validatorCompiler } from './validation.ts';
@@ -153,10 +155,12 @@ interface RouteParts {
 function addRoutes(app: App, options: GatewayOptions, parts: RouteParts): void {
   const { coordinator, decodeLogFrames } = options;
   jobRoutes(app, coordinator, parts.limits);
+  checkpointRoutes(app, coordinator);
   queueRoutes(app, coordinator);
   clusterRoutes(app, coordinator);
   workerRoutes(app, coordinator);
   tokenRoutes(app, coordinator, parts.cache);
+  auditRoutes(app, coordinator);
   budgetRoutes(app, coordinator);
   healthRoutes(app, coordinator, parts.metrics);
   agentRoutes(app, { coordinator, limits: parts.limits, decodeLogFrames });

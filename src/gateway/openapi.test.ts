@@ -40,6 +40,7 @@ test('it is OpenAPI 3.1 and names every route of this issue', () => {
     '/healthz',
     '/metrics',
     '/readyz',
+    '/v1/audit',
     '/v1/budgets',
     '/v1/budgets/{tenant}',
     '/v1/budgets/{tenant}/users/{user}',

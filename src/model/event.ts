@@ -13,6 +13,8 @@ export const EVENT_KINDS = [
   'checkpoint.added',
   'task.nominated',
   'task.withdrawn',
+  'job.inside',
+  'secrets.given',
   'worker.joined',
   'worker.suspect',
   'worker.online',
@@ -25,6 +27,18 @@ export const EVENT_KINDS = [
   'budget.deleted',
 ] as const;
 export type EventKind = (typeof EVENT_KINDS)[number];
+
+/** What somebody did that others must be able to look up; the index of the table has this list. */
+export const AUDITED = [
+  'job.inside',
+  'secrets.given',
+  'token.created',
+  'token.revoked',
+  'budget.set',
+  'budget.deleted',
+  'worker.draining',
+  'worker.undrained',
+] as const satisfies readonly EventKind[];
 
 export interface Event {
   epoch: number;

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { blobSettings, checkBlobs } from './blobSettings.ts';
+import { checkSecrets, secretSettings } from './secretSettings.ts';
 import { poolSettings } from './poolSettings.ts';
 import { readSecrets, refuseSecret, SHORTEST_SECRET } from './secretFiles.ts';
 import { loadConfig } from '../lib/config.ts';
@@ -134,6 +135,7 @@ const sections = z.strictObject({
   grpc,
   store,
   blobs: blobSettings,
+  secrets: secretSettings,
   cluster,
   leases,
   loops,
@@ -152,7 +154,8 @@ const ALIASES = { DROVER_DATA: 'data.dir', DROVER_LOG_LEVEL: 'logs.level' };
 /** Drover's variables that are no settings: where the file and the server are, and a task's own. */
 const OTHER_VARIABLES = [
   /^DROVER_(CONFIG|URL|TOKEN|JOIN_TOKEN)$/,
-  /^DROVER_(JOB|TASK|ATTEMPT|ARRAY|GANG|PORT|PORTS|WORKER|CHECKPOINT)(_|$)/,
+  /^DROVER_(JOB|TASK|ATTEMPT|ARRAY|GANG|PORT|PORTS|WORKER|CHECKPOINT|RESULT|METRICS)(_|$)/,
+  /^DROVER_(INPUTS|SECRETS|RESUME)$/,
 ];
 
 export interface SettingsSources {
@@ -212,6 +215,7 @@ function checkTogether(settings: Settings, context: z.RefinementCtx): void {
   }
   checkGrpc(settings.grpc, fail);
   checkBlobs(settings.blobs, fail);
+  checkSecrets(settings.secrets, fail);
 }
 
 function checkGrpc(

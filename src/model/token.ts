@@ -11,6 +11,7 @@ export const SCOPES = [
   'fleet:manage',
   'tokens:manage',
   'budgets:manage',
+  'audit:read',
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 

@@ -15,6 +15,7 @@ export const AGENT_PATHS = {
   sync: '/drover.v1.Agent/Sync',
   logs: '/drover.v1.Agent/AppendLogs',
   checkpoint: '/drover.v1.Agent/AddCheckpoint',
+  secrets: '/drover.v1.Agent/AttemptSecrets',
 } as const;
 
 /** Named limits of what agents say. */
@@ -106,6 +107,8 @@ export const observation = z.strictObject({
   result: z.strictObject({ manifest: blobHash, bytes: count }).optional(),
   /** ENDED only: what it left could not be kept; `message` says why. */
   unstored: z.boolean().optional(),
+  /** ENDED only: it had failed before and was kept for a look; a stop only let it go. */
+  held: z.boolean().optional(),
 });
 export type Observation = z.infer<typeof observation>;
 
@@ -141,6 +144,16 @@ export interface AttemptAccess {
   task: string;
 }
 
+export const attemptSecretsRequest = z.strictObject({ uid: text });
+
+/** What an attempt may know and others may not. Never written down with its order. */
+export interface AttemptSecrets {
+  /** By the secret's name. */
+  values: Record<string, string>;
+  /** With it the job may submit others; null: it may not. */
+  token: string | null;
+}
+
 /** Everything an agent needs to run one attempt. */
 export interface AttemptOrder extends OrderParts {
   uid: string;
@@ -170,10 +183,12 @@ export interface OrderParts extends Pick<
   /** Of secrets only the names: the agent asks for their values when it needs them. */
   'code' | 'inputs' | 'environment' | 'checkpoint' | 'secrets'
 > {
-  /** The manifest to resume from; absent: none yet. */
-  restore?: string | undefined;
+  /** Manifests to resume from, newest first: the first that is whole; absent: none yet. */
+  restore?: string[] | undefined;
   /** Patterns of files that belong to the result. */
   outputs?: string[] | undefined;
+  /** It gets a token of its own. */
+  maySubmit?: boolean | undefined;
   keepOnFailureMs?: number | undefined;
   /** Counted from when the command starts. */
   timeLimitMs?: number | undefined;
@@ -222,6 +237,8 @@ export interface SyncReply {
   /** Ended attempts whose end is on disk: the agent may forget them (once their logs are up). */
   acknowledged: string[];
   tunnels: TunnelOrder[];
+  /** Attempts that are asked for a checkpoint now. */
+  checkpoint?: string[];
   timers: Timers;
 }
 

@@ -16,10 +16,12 @@ import {
 } from './http.ts';
 import type {
   AttemptView,
+  CheckpointView,
   EventView,
   JobView,
   LogRecordView,
   QueueEntry,
+  ResultView,
   TaskView,
 } from './jobs.ts';
 import type { SubmittedSpec } from './jobSpec.ts';
@@ -37,6 +39,11 @@ export interface ListPage<Item> {
 export interface PageOptions {
   cursor?: string | undefined;
   limit?: number | undefined;
+}
+
+export interface TaskPageOptions extends PageOptions {
+  /** Only this task's, by index. */
+  task?: number | undefined;
 }
 
 export interface JobFilters {
@@ -87,10 +94,20 @@ export function createClient(options: HttpOptions) {
     cancelJob: (id: string) => post<JobView>(jobPath(id, '/cancel'), { repeatable: true }),
     listTasks: (id: string, page: PageOptions) =>
       list<TaskView>(jobPath(id, '/tasks'), { ...page }),
-    listAttempts: (id: string, page: PageOptions) =>
+    listAttempts: (id: string, page: TaskPageOptions) =>
       list<AttemptView>(jobPath(id, '/attempts'), { ...page }),
     listEvents: (id: string, page: PageOptions) =>
       list<EventView>(jobPath(id, '/events'), { ...page }),
+    /** What its tasks can resume from, by task, oldest first. */
+    listCheckpoints: (id: string, page: TaskPageOptions) =>
+      list<CheckpointView>(jobPath(id, '/checkpoints'), { ...page }),
+    /** Asks what runs for one now; the tasks that were asked. */
+    requestCheckpoint: async (id: string, task?: number): Promise<string[]> => {
+      const request: Call = { query: { task }, repeatable: true };
+      return (await post<{ tasks: string[] }>(jobPath(id, '/checkpoints'), request)).tasks;
+    },
+    /** What a task left; its first one's where none is named. */
+    getResult: (id: string, task?: number) => get<ResultView>(jobPath(id, '/result'), { task }),
     /** The job when it ended, or as it is after `waitMs`. */
     waitJob: async (id: string, waitMs: number, signal?: AbortSignal): Promise<JobView> => {
       const timeoutMs = waitMs + CALL_TIMEOUT_MS;
@@ -120,6 +137,7 @@ export function createClient(options: HttpOptions) {
       await call(options, budgetPath(tenant, user), { method: 'DELETE' });
     },
     usage: (query: UsageQuery) => get<UsageRow[]>('/v1/usage', { ...query }),
+    listAudit: (page: PageOptions) => list<EventView>('/v1/audit', { ...page }),
     listTokens: (page: PageOptions) => list<TokenView>('/v1/tokens', { ...page }),
     createToken: (body: Partial<CreateToken>) => post<TokenView>('/v1/tokens', { body }),
     revokeToken: async (id: string): Promise<TokenView> => {

@@ -7,7 +7,13 @@
 import type { JobSpec } from '../model/job.ts';
 import type { Principal } from '../model/token.ts';
 import type { BudgetInput, BudgetView, PlanView, UsageQuery, UsageRow } from './budgets.ts';
-import type { AttemptAccess, CheckpointReport, JoinReply, JoinRequest } from './agent.ts';
+import type {
+  AttemptAccess,
+  AttemptSecrets,
+  CheckpointReport,
+  JoinReply,
+  JoinRequest,
+} from './agent.ts';
 import type { LogAck, LogChunk, SyncReply, SyncRequest } from './agent.ts';
 import type { ClusterView, CreateToken, TokenView, WorkerView } from './fleet.ts';
 import type {
@@ -19,6 +25,7 @@ import type {
   LogRecordView,
   PageQuery,
   QueueEntry,
+  TaskPageQuery,
   TaskView,
 } from './jobs.ts';
 import type { WhyView } from './why.ts';
@@ -72,6 +79,15 @@ export interface TunnelTicket {
   attempt: string;
 }
 
+/** A look into a running task. */
+export interface AccessRecord {
+  /** exec, tcp, unix, ssh, ps, profile. */
+  how: string;
+  attempt: string;
+  /** The port, the socket, the process: whatever the kind has. */
+  details: Record<string, string | number | boolean | null>;
+}
+
 export interface LoopHealth {
   name: string;
   periodMs: number;
@@ -97,10 +113,12 @@ export interface Coordinator {
   listJobs(who: Principal, query: ListJobsQuery): Promise<Page<JobView>>;
   cancelJob(who: Principal, id: string): Promise<JobView>;
   listTasks(who: Principal, job: string, page: PageQuery): Promise<Page<TaskView>>;
-  listAttempts(who: Principal, job: string, page: PageQuery): Promise<Page<AttemptView>>;
+  listAttempts(who: Principal, job: string, page: TaskPageQuery): Promise<Page<AttemptView>>;
   listEvents(who: Principal, job: string, page: PageQuery): Promise<Page<EventView>>;
   /** What its tasks can resume from, by task, oldest first. */
-  listCheckpoints(who: Principal, job: string, page: PageQuery): Promise<Page<CheckpointView>>;
+  listCheckpoints(who: Principal, job: string, page: TaskPageQuery): Promise<Page<CheckpointView>>;
+  /** Asks what runs of it, or of one task, for a checkpoint now; the ids of those tasks. */
+  requestCheckpoint(who: Principal, job: string, task?: number): Promise<string[]>;
   /** Returns when the job has ended or after `waitMs`, whichever is first. */
   waitJob(who: Principal, id: string, waitMs: number): Promise<JobView>;
   readLogs(who: Principal, job: string, query: LogQuery): Promise<LogPage>;
@@ -118,6 +136,11 @@ export interface Coordinator {
   /** By the caller's tenant; with the scope budgets:manage by everybody. */
   usage(who: Principal, query: UsageQuery): Promise<UsageRow[]>;
 
+  /** Who looked into what and changed what, the newest first; of the caller's tenant. */
+  listAudit(who: Principal, page: PageQuery): Promise<Page<EventView>>;
+  /** Kept before anything of a running task is shown to the caller. */
+  recordAccess(who: Principal, access: AccessRecord): Promise<void>;
+
   cluster(who: Principal): Promise<ClusterView>;
   listWorkers(who: Principal, page: PageQuery): Promise<Page<WorkerView>>;
   setDraining(who: Principal, worker: string, draining: boolean): Promise<WorkerView>;
@@ -132,6 +155,9 @@ export interface Coordinator {
   addCheckpoint(workerToken: string, report: CheckpointReport): Promise<void>;
   /** Undefined when the worker does not run it. */
   attemptAccess(workerToken: string, uid: string): Promise<AttemptAccess | undefined>;
+
+  /** STALE when the worker does not run it, NOT_FOUND for a secret that nobody knows. */
+  attemptSecrets(workerToken: string, uid: string): Promise<AttemptSecrets>;
 
   /** A gateway says where agents reach its tunnel; the lease must be renewed. */
   registerGateway(url: string, leaseMs: number): Promise<void>;
@@ -154,6 +180,7 @@ export const COORDINATOR_CALLS = [
   'listAttempts',
   'listEvents',
   'listCheckpoints',
+  'requestCheckpoint',
   'waitJob',
   'readLogs',
   'queue',
@@ -163,6 +190,8 @@ export const COORDINATOR_CALLS = [
   'setBudget',
   'deleteBudget',
   'usage',
+  'listAudit',
+  'recordAccess',
   'cluster',
   'listWorkers',
   'setDraining',
@@ -174,6 +203,7 @@ export const COORDINATOR_CALLS = [
   'appendLogs',
   'addCheckpoint',
   'attemptAccess',
+  'attemptSecrets',
   'registerGateway',
   'openTunnel',
   'readiness',

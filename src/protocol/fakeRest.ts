@@ -11,6 +11,10 @@ export class FakeRest {
   readonly usage = this.accounts.usage;
   readonly #files = fakeFiles();
   readonly listCheckpoints = this.#files.listCheckpoints;
+  readonly requestCheckpoint = this.#files.requestCheckpoint;
   readonly addCheckpoint = this.#files.addCheckpoint;
   readonly attemptAccess = this.#files.attemptAccess;
+  readonly attemptSecrets = this.#files.attemptSecrets;
+  readonly listAudit = this.#files.listAudit;
+  readonly recordAccess = this.#files.recordAccess;
 }

@@ -128,6 +128,8 @@ export class FakeWork {
       facts: {},
       result: null,
       resultBytes: null,
+      priceMicros: 0,
+      chargedMicros: 0,
     });
     this.event(job, 'task.assigned', task.view.id, { worker });
   }

@@ -86,6 +86,10 @@ export const attemptView = z
     /** The blob of the manifest of what it left. */
     result: z.string().nullable(),
     resultBytes: z.int().nullable(),
+    /** What an hour of it costs, in millionths. */
+    priceMicros: z.int(),
+    /** What it was charged so far, in millionths. */
+    chargedMicros: z.int(),
   })
   .meta({ id: 'Attempt' });
 export type AttemptView = z.infer<typeof attemptView>;
@@ -167,3 +171,35 @@ export const pageQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(LIST_PAGE_LIMIT).default(100),
 });
 export type PageQuery = z.infer<typeof pageQuery>;
+
+/** Lists by task can be of one task alone. */
+export const taskPageQuery = pageQuery.extend({
+  task: z.coerce.number().int().min(0).optional(),
+});
+export type TaskPageQuery = z.infer<typeof taskPageQuery>;
+
+export const resultView = z
+  .object({
+    task: z.string(),
+    /** The uid of the attempt that left it. */
+    attempt: z.string(),
+    /** The blob that lists its files. */
+    manifest: z.string(),
+    bytes: z.int(),
+    files: z.array(
+      z.object({
+        path: z.string(),
+        size: z.int(),
+        hash: z.string(),
+        executable: z.boolean(),
+      }),
+    ),
+    links: z.array(z.object({ path: z.string(), target: z.string() })),
+  })
+  .meta({ id: 'Result' });
+export type ResultView = z.infer<typeof resultView>;
+
+export const checkpointAsked = z.object({
+  /** Ids of the tasks that were asked. */
+  tasks: z.array(z.string()),
+});

@@ -5,7 +5,7 @@ import { cancel } from './cancel.ts';
 import { charge } from './charges.ts';
 import { addCheckpoint } from './checkpoints.ts';
 import { giveUp, lose, stop } from './endings.ts';
-import type { Mutation, Result } from './mutations.ts';
+import { DONE, type Mutation, type Result } from './mutations.ts';
 import { preempt, withdraw } from './nominations.ts';
 import { observe } from './observe.ts';
 import type { State } from './state.ts';
@@ -47,6 +47,11 @@ export function apply(state: State, mutation: Mutation, nowMs: number): Result {
       return moveLiveWorker(state, mutation, nowMs);
     case 'drain':
       return drain(state, mutation, nowMs);
+    case 'note': {
+      const { kind: _kind, what, ...note } = mutation;
+      state.note(nowMs, { kind: what, ...note });
+      return DONE;
+    }
     case 'create-token':
       return createToken(state, mutation, nowMs);
     case 'revoke-token':

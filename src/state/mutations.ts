@@ -2,6 +2,7 @@
 import type { StopCause } from '../model/attempt.ts';
 import type { Budget } from '../model/budget.ts';
 import type { Claim } from '../model/claim.ts';
+import type { Event } from '../model/event.ts';
 import type { AttemptUid, JobId, TaskId, TokenId, WorkerId } from '../model/ids.ts';
 import type { After, JobSpec } from '../model/job.ts';
 import type { Token } from '../model/token.ts';
@@ -160,6 +161,17 @@ export interface Drain {
   by: string;
 }
 
+/** Somebody looked, or was given something: kept for those who ask who did. */
+export interface Note {
+  kind: 'note';
+  what: 'job.inside' | 'secrets.given';
+  tenant: string;
+  job: JobId;
+  task: TaskId;
+  attempt: AttemptUid;
+  data: Event['data'];
+}
+
 export interface CreateToken {
   kind: 'create-token';
   token: Omit<Token, 'id' | 'createdAtMs' | 'revokedAtMs' | 'attempt'>;
@@ -190,6 +202,7 @@ export type Mutation =
   | MoveWorker
   | Drain
   | CreateToken
+  | Note
   | RevokeToken;
 
 /**

@@ -81,6 +81,8 @@ export interface TenantHistory {
     after: [index: number, n: number],
     limit: number,
   ): Promise<CheckpointRow[]>;
+  /** From the newest to the oldest. */
+  audited(before: [epoch: number, seq: number], limit: number): Promise<EventRow[]>;
   events(job: string, after: [epoch: number, seq: number], limit: number): Promise<EventRow[]>;
 }
 

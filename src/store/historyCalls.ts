@@ -41,6 +41,7 @@ export function historyClient(calls: HistoryCalls): History {
         tasks: ask(tenant, 'tasks'),
         attempts: ask(tenant, 'attempts'),
         checkpoints: ask(tenant, 'checkpoints'),
+        audited: ask(tenant, 'audited'),
         events: ask(tenant, 'events'),
       }) as TenantHistory,
     system: () => system,

@@ -67,6 +67,7 @@ const observation: fc.Arbitrary<Observation> = defined(
     progress: fc.option(text, { nil: undefined }),
     result: fc.option(fc.record({ manifest: blobHash, bytes }), { nil: undefined }),
     unstored: fc.constantFrom(true, undefined),
+    held: fc.constantFrom(true, undefined),
   }) as fc.Arbitrary<Observation>,
 );
 

@@ -205,6 +205,8 @@ export const attempt = fc.record({
   facts: map,
   result: nullable(text),
   resultBytes: nullable(bytes),
+  priceMicros: bytes,
+  chargedMicros: bytes,
 });
 
 export const checkpoint = fc.record({
@@ -229,6 +231,12 @@ export const event = fc.record({
   attempt: nullable(text),
   worker: nullable(text),
   data: fc.dictionary(word, fact, { maxKeys: 5, noNullPrototype: true }),
+});
+
+export const accessRecord = fc.record({
+  how: text,
+  attempt: text,
+  details: fc.dictionary(word, fact, { maxKeys: 5, noNullPrototype: true }),
 });
 
 export const queueEntry = fc.record({

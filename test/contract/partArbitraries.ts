@@ -74,9 +74,10 @@ export const jobParts: fc.Arbitrary<JobParts> = fc.record({
 
 export const orderParts = fc.record({
   ...files,
-  restore: maybe(blobHash),
+  restore: maybe(fc.array(blobHash, { minLength: 1, maxLength: 3 })),
   secrets,
   outputs: maybe(fc.array(word, { minLength: 1, maxLength: 2 })),
+  maySubmit: fc.constantFrom(true, undefined),
   keepOnFailureMs: maybe(duration),
   timeLimitMs: maybe(duration),
 });

@@ -20,6 +20,14 @@ const { principal, text, page } = any;
 const who = principal;
 const agentToken = fc.base64String({ minLength: 1 }).map((token) => `t${token}`);
 const listOf = fc.tuple(who, text, page);
+const listOfTask = fc.oneof(
+  listOf,
+  fc.tuple(
+    who,
+    text,
+    fc.tuple(page, fc.nat(9)).map(([one, task]) => ({ ...one, task })),
+  ),
+);
 
 const ARGUMENTS: Arguments = {
   authenticate: fc.tuple(text),
@@ -38,9 +46,10 @@ const ARGUMENTS: Arguments = {
   listJobs: fc.tuple(who, any.listJobsQuery),
   cancelJob: fc.tuple(who, text),
   listTasks: listOf,
-  listAttempts: listOf,
+  listAttempts: listOfTask,
   listEvents: listOf,
-  listCheckpoints: listOf,
+  listCheckpoints: listOfTask,
+  requestCheckpoint: fc.oneof(fc.tuple(who, text), fc.tuple(who, text, fc.nat(9))),
   // Of longer waits the client makes several calls.
   waitJob: fc.tuple(who, text, fc.constant(0)),
   readLogs: fc.tuple(who, text, any.logQuery),
@@ -51,6 +60,8 @@ const ARGUMENTS: Arguments = {
   setBudget: fc.tuple(who, schedule.budgetInput),
   deleteBudget: fc.tuple(who, text, text),
   usage: fc.tuple(who, schedule.usageQuery),
+  listAudit: fc.tuple(who, page),
+  recordAccess: fc.tuple(who, any.accessRecord),
   cluster: fc.tuple(who),
   listWorkers: fc.tuple(who, page),
   setDraining: fc.tuple(who, text, fc.boolean()),
@@ -62,6 +73,7 @@ const ARGUMENTS: Arguments = {
   appendLogs: fc.tuple(agentToken, agent.chunks),
   addCheckpoint: fc.tuple(agentToken, agent.checkpointReport),
   attemptAccess: fc.tuple(agentToken, text),
+  attemptSecrets: fc.tuple(agentToken, text),
   registerGateway: fc.tuple(text, fc.maxSafeNat()),
   openTunnel: fc.tuple(who, text, text),
   readiness: fc.tuple(),
@@ -78,6 +90,7 @@ const RESULTS: Results = {
   listAttempts: any.pageOf(any.attempt),
   listEvents: any.pageOf(any.event),
   listCheckpoints: any.pageOf(any.checkpoint),
+  requestCheckpoint: fc.array(text, { maxLength: 3 }),
   waitJob: any.job,
   readLogs: any.logPage,
   queue: any.pageOf(any.queueEntry),
@@ -87,6 +100,8 @@ const RESULTS: Results = {
   setBudget: schedule.budget,
   deleteBudget: fc.constant(undefined),
   usage: fc.array(schedule.usageRow, { maxLength: 3 }),
+  listAudit: any.pageOf(any.event),
+  recordAccess: fc.constant(undefined),
   cluster: fleet.cluster,
   listWorkers: any.pageOf(fleet.worker),
   setDraining: fleet.worker,
@@ -97,6 +112,7 @@ const RESULTS: Results = {
   sync: agent.syncReply,
   appendLogs: agent.acks,
   addCheckpoint: fc.constant(undefined),
+  attemptSecrets: fc.record({ values: any.map, token: any.nullable(text) }),
   attemptAccess: fc.option(fc.record({ tenant: text, job: text, task: text }), {
     nil: undefined,
   }),

@@ -202,7 +202,9 @@ function advanceOver(
 /** Its processes are gone: what it left is kept before its end is told. */
 function conclude(machine: Machine, attempt: Attempt, how: End): number | undefined {
   const kept = machine.keep ? machine.keep(attempt, how) : {};
-  return kept && end(machine, attempt, { ...how, ...kept });
+  if (!kept) return undefined;
+  const message = [how.message, kept.message].filter(Boolean).join('; ');
+  return end(machine, attempt, { ...how, ...kept, ...(message !== '' && { message }) });
 }
 
 /** Processes of it that run now. */

@@ -1,6 +1,6 @@
 /**
  * What is done around a command: fetched and built before it starts, kept when it is over. The
- * runtime calls these; `agent/prepare` and `agent/keep` do the work.
+ * runtime calls these; the steps of agent/around.ts do the work.
  */
 import type { AttemptOrder, Observation } from '../../protocol/agent.ts';
 import type { End } from './ending.ts';
@@ -15,6 +15,8 @@ export interface Preparation {
   home: string;
   /** What the command will run with; steps change it in place. */
   task: Task;
+  /** By name, for later steps; never written down. */
+  secrets: Record<string, string>;
   /** What it runs with, for the record: kept with the attempt. */
   facts: Record<string, string>;
   /** Aborted when the attempt is stopped or the agent ends. */
@@ -56,7 +58,7 @@ export interface Around {
   prepare(preparation: Preparation): Promise<void>;
   /** It runs now; also called for those an earlier agent started. Returns what ends the watch. */
   watch(started: Started): (() => void) | undefined;
-  needsFinish(order: AttemptOrder): boolean;
+  needsFinish(order: AttemptOrder, home: string): boolean;
   /** Called again by the next agent if this one ends before it resolves. */
   finish(finish: Finish): Promise<Kept>;
 }

@@ -40,7 +40,7 @@ export class Keeper {
   keep(attempt: Attempt, how: End): Kept | undefined {
     const around = this.#around;
     const { order } = attempt;
-    if (!around || !order || !around.needsFinish(order)) return {};
+    if (!around || !order || !around.needsFinish(order, attempt.directory)) return {};
     const kept = readKept(attempt.directory);
     if (kept) return kept;
     if (!attempt.finishing && !this.#closed) {

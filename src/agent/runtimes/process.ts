@@ -5,7 +5,8 @@ import { join, resolve } from 'node:path';
 import { systemRandom } from '../../lib/random.ts';
 import type { AttemptOrder, StopOrder } from '../../protocol/agent.ts';
 import { bootId as readBootId } from '../devices/machine.ts';
-import { advance, newAttempt, writeStop, type Attempt, type Machine } from './advance.ts';
+import { advance, membersOf, newAttempt, writeStop } from './advance.ts';
+import type { Attempt, Machine } from './advance.ts';
 import { detectCgroups, favourAgent, joinCgroups, type LimitKind } from './cgroups.ts';
 import { claimFolder, findTool } from './claim.ts';
 import type { LocalAttempt } from './contract.ts';
@@ -16,7 +17,7 @@ import { createShims, SHIM_SCRIPT, type Shims } from './shim.ts';
 import { Keeper } from './keeper.ts';
 import { NamedTimers } from './namedTimers.ts';
 import { endUnstarted, startAttempt, type Starter } from './start.ts';
-import { taskEnvironment, type Task } from './task.ts';
+import { RESULT_FOLDER, taskEnvironment, type Task } from './task.ts';
 import { openWake, type Wake } from './wake.ts';
 import { ensureWatchdog, WATCHDOG_SCRIPT } from './watchdog.ts';
 
@@ -182,8 +183,9 @@ class Processes implements ProcessRuntime {
     if (!order) return undefined;
     const prepared = files.readPrepared(attempt.directory)?.task;
     const { env, workdir: cwd } = prepared ?? this.#task(attempt, order);
-    if (attempt.cgroups.length === 0) return { cwd, env };
-    return { cwd, env, joinCgroup: (pid) => joinCgroups(attempt.cgroups, pid) };
+    const members = (): number[] => membersOf(this.#machine, attempt);
+    if (attempt.cgroups.length === 0) return { cwd, env, members };
+    return { cwd, env, members, joinCgroup: (pid) => joinCgroups(attempt.cgroups, pid) };
   }
 
   /** Attempts go on; the watchdog stays as long as one does. */
@@ -207,9 +209,11 @@ class Processes implements ProcessRuntime {
   }
 
   #task(attempt: Attempt, order: AttemptOrder): Task {
+    const env = taskEnvironment(order, this.#options.machineHasGpus ?? false);
+    env['DROVER_RESULT_DIR'] = join(attempt.directory, RESULT_FOLDER);
     return {
       command: order.command,
-      env: taskEnvironment(order, this.#options.machineHasGpus ?? false),
+      env,
       workdir: resolve(attempt.directory, 'work', order.workdir),
     };
   }

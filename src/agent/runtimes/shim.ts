@@ -12,6 +12,7 @@ import type { Log } from '../../lib/log.ts';
 import type { Random } from '../../lib/random.ts';
 import type { CgroupHost } from './cgroups.ts';
 import { readCgroupDirectories, type DataFolder } from './folder.ts';
+import { RESULT_FOLDER } from './task.ts';
 
 /**
  * Runs with the attempt's folder as its working directory, which stays true across the rename; in a
@@ -141,6 +142,7 @@ function startShim(options: ShimOptions): Shim {
   const name = options.random.hex(8);
   const directory = join(options.folder.spares, name);
   mkdirSync(join(directory, 'work'), { recursive: true, mode: 0o700 });
+  mkdirSync(join(directory, RESULT_FOLDER), { mode: 0o700 });
   let cgroups: string[] = [];
   const descriptors: number[] = [];
   try {

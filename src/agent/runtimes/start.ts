@@ -153,6 +153,7 @@ async function prepare(
     ...one,
     home: attempt.directory,
     facts: attempt.facts,
+    secrets: {},
     say(progress) {
       if (one.signal.aborted || attempt.observation.progress === progress) return;
       attempt.observation = { ...attempt.observation, progress };

@@ -20,6 +20,9 @@ const LONGEST_WORD_BYTES = 131_072;
 /** Linux gives arguments and environment a quarter of the stack limit, 8 MiB nearly everywhere. */
 const ALL_WORDS_BYTES = 2 * 1024 * 1024 - 16 * 1024;
 
+/** What a command puts there, below the attempt's own directory, is kept with the job. */
+export const RESULT_FOLDER = 'result';
+
 /** `machineHasGpus`: then a task without any must see none. */
 export function taskEnvironment(
   order: AttemptOrder,

@@ -1,5 +1,5 @@
 /**
- * Blobs as files: FOLDER/<tenant>/<two digits>/<64 digits>, written in FOLDER/tmp and renamed, with
+ * Blobs as files: FOLDER/<tenant>/<two digits>/<64 digits>, written in FOLDER/.tmp and renamed, with
  * file and folder on disk before `put` resolves.
  */
 import { randomUUID } from 'node:crypto';
@@ -21,12 +21,15 @@ import { writeAll } from './writeAll.ts';
 export interface FileBlobStoreOptions {
   folder: string;
   clock: Clock;
+  /** See BLOB_LIMITS. */
+  refreshMs?: number;
 }
 
 /** Rejects where the folder cannot be made or written. */
 export async function openFileBlobStore(options: FileBlobStoreOptions): Promise<BlobStore> {
   const { folder, clock } = options;
-  const temporary = join(folder, 'tmp');
+  // No tenant's folder begins with a dot.
+  const temporary = join(folder, '.tmp');
   await onDisk(`use the folder ${folder}`, async () => {
     await mkdir(temporary, { recursive: true, mode: 0o700 });
     await sweepLeftovers(temporary, clock);
@@ -42,8 +45,11 @@ class FileBlobStore implements BlobStore {
   readonly #folder: string;
   readonly #clock: Clock;
   readonly #temporary: string;
+  readonly #refreshMs: number;
 
-  constructor({ folder, clock }: FileBlobStoreOptions, temporary: string) {
+  constructor(options: FileBlobStoreOptions, temporary: string) {
+    const { folder, clock, refreshMs = BLOB_LIMITS.refreshMs } = options;
+    this.#refreshMs = refreshMs;
     this.#folder = folder;
     this.#clock = clock;
     this.#temporary = temporary;
@@ -117,7 +123,7 @@ class FileBlobStore implements BlobStore {
     const known = await statOf(path);
     if (!known) return false;
     const nowMs = this.#clock.now();
-    if (nowMs - known.modifiedAtMs < BLOB_LIMITS.refreshMs) return true;
+    if (nowMs - known.modifiedAtMs < this.#refreshMs) return true;
     // Collected in this very moment: it has to be sent again.
     const wanted = (): Promise<true> => done(utimes(path, nowMs / 1000, nowMs / 1000));
     return (await ifThere('mark the blob as wanted', wanted)) ?? false;

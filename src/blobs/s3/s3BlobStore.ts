@@ -24,6 +24,8 @@ export interface S3BlobStoreOptions extends S3Settings {
   /** Put before every key; may be empty. */
   prefix: string;
   clock: Clock;
+  /** See BLOB_LIMITS. */
+  refreshMs?: number;
 }
 
 const NOTHING = Buffer.alloc(0);
@@ -155,7 +157,8 @@ export class S3BlobStore implements BlobStore {
   }
 
   #isFresh({ modifiedAtMs }: BlobStat): boolean {
-    return this.#options.clock.now() - modifiedAtMs < BLOB_LIMITS.refreshMs;
+    const { clock, refreshMs = BLOB_LIMITS.refreshMs } = this.#options;
+    return clock.now() - modifiedAtMs < refreshMs;
   }
 
   async #absent(hash: BlobHash, answer: S3Answer): Promise<never> {

@@ -65,9 +65,7 @@ async function sendCode(context: CommandContext, root: string, limits: WalkOptio
     if (io.stderr.isTTY) await context.notice(text);
   };
   const sent = await sendFolder(found, { blobs, root, cache, say });
-  await say(
-    `code: ${sent.files} files, ${showMemory(sent.bytes)}; sent ${sent.sentFiles} of them`,
-  );
+  await say(`code: ${sent.files} files, ${showMemory(sent.bytes)}; sent ${sent.sentFiles} of them`);
   const { commit, diff } = await commitOf(root);
   if (diff === undefined) await context.notice('the changes since the commit are too many to keep');
   return { bundle: sent.manifest, commit, diff: await sendDiff(blobs, diff ?? '') };

@@ -8,6 +8,7 @@ import { Demand } from './demand.ts';
 import { Holdings } from './holdings.ts';
 import { Kinds } from './kinds.ts';
 import { Member } from './member.ts';
+import type { PlacementRequest } from './request.ts';
 import { Score } from './score.ts';
 import { Shape } from './shape.ts';
 import { States } from './states.ts';
@@ -54,10 +55,10 @@ test('after any takes, gives and changes of the mix', () => {
         if (what === 'mix') score = mixOf([at, 10 * at, 40 - at, 0, at * at]);
         if (what === 'give' || what === 'mix') continue;
         candidates.update(states, score);
-        const best = candidates.best();
+        const best = candidates.best(states, score);
         const anew = new Candidates(new Shape(request), false);
         anew.update(states, score);
-        const other = anew.best();
+        const other = anew.best(states, score);
         expect(best === null).toBe(other === null);
         if (!best || !other) continue;
         expect(candidates.shape.score(best, score)).toBe(anew.shape.score(other, score));
@@ -68,38 +69,91 @@ test('after any takes, gives and changes of the mix', () => {
   );
 });
 
-test('in a large fleet not every new state is scored, but none is lost', () => {
+/** A fleet of so many states that not each is looked at, and how many were scored. */
+function largeFleet(request: PlacementRequest) {
   const kinds = new Kinds();
   const states = new States();
-  const enter = (at: number): Member => {
-    const info = testWorker(`w${at}`, {}, { cpuMillis: 1000 + at });
+  const score = mixOf([]);
+  const shape = new Shape(request);
+  let scored = 0;
+  const scoreOf = shape.score.bind(shape);
+  shape.score = (...asked) => {
+    scored++;
+    return scoreOf(...asked);
+  };
+  const candidates = new Candidates(shape, false);
+  const enter = (at: number, attributes: Record<string, string> = {}, hourMicros = 0): Member => {
+    const resources = { cpuMillis: 1000 + at };
+    const info = { ...testWorker(`w${at}`, { attributes }, resources), cpuHourMicros: hourMicros };
     const member = new Member(info, kinds.join(info), new Holdings());
     states.enter(member);
     return member;
   };
-  const score = mixOf([]);
-  const candidates = new Candidates(new Shape(testRequest({}, { resources: sizes[0]! })), false);
-  const members = Array.from({ length: 2500 }, (_, at) => enter(at));
+  for (const { attribute } of request.placement.constraints) kinds.name(attribute);
+  for (let at = 0; at < 2500; at++) enter(at);
   candidates.update(states, score);
-  for (let round = 1; round <= 40; round++) {
-    for (let at = 0; at < 300; at++) members.push(enter(10_000 * round + at));
+  const update = (): number => {
+    const before = scored;
     candidates.update(states, score);
+    return scored - before;
+  };
+  return { states, enter, update, best: () => candidates.best(states, score) };
+}
+
+test('in a large fleet not every new state is scored, but none is lost', () => {
+  const { states, enter, update, best } = largeFleet(requests[0]!);
+  for (let round = 1; round <= 20; round++) {
+    for (let at = 0; at < 600; at++) enter(10_000 * round + at);
+    expect(update()).toBe(256);
   }
   let found = 0;
-  const takeAll = (): void => {
-    for (let best = candidates.best(); best; best = candidates.best()) {
-      for (const member of [...best.members]) {
-        states.leave(member);
-        found++;
-      }
+  for (let next = best(); next; next = best()) {
+    for (const member of [...next.members]) {
+      states.leave(member);
+      found++;
     }
-  };
-  takeAll();
-  expect(found).toBeLessThan(members.length);
-  expect(candidates.catchUp(states)).toBe(true);
-  takeAll();
-  expect(found).toBe(members.length);
-  expect(candidates.catchUp(states)).toBe(false);
+  }
+  expect(found).toBe(2500 + 20 * 600);
+  expect(states.size).toBe(0);
+});
+
+test('of many states the best is found, though only some are kept', () => {
+  const { states, update, enter, best } = largeFleet(requests[0]!);
+  const left: number[] = [];
+  for (let at = 0; at < 2000; at++) {
+    const [member] = best()!.members;
+    left.push(member!.info.resources.cpuMillis);
+    states.leave(member!);
+  }
+  // Of workers without devices the one with the least CPU left, as a part of all.
+  expect(left).toEqual(left.toSorted((a, b) => a - b));
+  enter(-400);
+  expect(update()).toBe(1);
+  expect(best()!.members[0]!.info.resources.cpuMillis).toBe(600);
+});
+
+test('what is preferred is found however many new states there are', () => {
+  const fast = { attribute: 'disk', operator: 'EQ' as const, values: ['fast'], preferred: true };
+  const { enter, update, best } = largeFleet(testRequest({ constraints: [fast] }));
+  // The oldest of those that are new: it would be passed over.
+  enter(10_000, { disk: 'fast' });
+  for (let at = 1; at < 1000; at++) enter(10_000 + at);
+  expect(update()).toBe(1000);
+  expect(best()!.members[0]!.info.id).toBe('w10000');
+});
+
+test('what is cheaper is found however many new states there are', () => {
+  const { states, enter, update, best } = largeFleet(requests[0]!);
+  const dear = enter(5000, {}, 7);
+  update();
+  for (const state of [...states.all()]) {
+    for (const member of [...state.members]) if (member !== dear) states.leave(member);
+  }
+  for (let at = 0; at < 3000; at++) enter(10_000 + at, {}, 7);
+  enter(9000);
+  for (let at = 3000; at < 4000; at++) enter(10_000 + at, {}, 7);
+  update();
+  expect(best()!.members[0]!.info.id).toBe('w9000');
 });
 
 /** What gives it back again. */

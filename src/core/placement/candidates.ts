@@ -1,10 +1,12 @@
 /**
  * Where one request fits, best first, kept up to date by looking only at states that are new. A
  * state's score never changes, so a heap holds; states that died are dropped when they come up.
+ * Only the best are kept: when they are used up, everything is looked at again.
  */
 import type { DemandClass } from './demand.ts';
 import type { Score } from './score.ts';
 import type { Shape, Standing } from './shape.ts';
+import { StateHeap } from './stateHeap.ts';
 import type { States, WorkerState } from './states.ts';
 
 /**
@@ -13,7 +15,6 @@ import type { States, WorkerState } from './states.ts';
  */
 const NEW_LOOKED_AT = 256;
 const MANY_STATES = 2048;
-const UNSEEN_KEPT = 32;
 
 export class Candidates {
   readonly shape: Shape;
@@ -26,8 +27,8 @@ export class Candidates {
   readonly #byLocality: boolean;
   readonly #localities = new Map<string, Tiers>();
   #seen = 0;
-  /** Births that were passed over because there was enough to choose from, oldest first. */
-  #unseen: { from: number; until: number }[] = [];
+  /** Some births were not looked at because there was enough to choose from. */
+  #passedOver = false;
   #score: Score | null = null;
 
   /** `byLocality`: for gangs, whose members must reach each other. */
@@ -40,9 +41,8 @@ export class Candidates {
   update(states: States, score: Score): void {
     if (this.#score !== score) {
       this.#score = score;
-      this.#localities.clear();
-      this.#seen = 0;
-      this.#unseen = [];
+      this.#lookAtAll(states);
+      return;
     }
     if (this.#seen === states.born) return;
     const most = this.#mostNew(states);
@@ -52,38 +52,8 @@ export class Candidates {
       if (this.#add(state)) added++;
       return added < most;
     });
-    if (until > from) this.#passOver(from, until);
+    if (until > from) this.#passedOver = true;
     this.#seen = states.born;
-  }
-
-  /** Looks at what was passed over. True when there was something. */
-  catchUp(states: States): boolean {
-    if (this.#unseen.length === 0) return false;
-    for (const { from, until } of this.#unseen) states.between(from, until, this.#add);
-    this.#unseen = [];
-    return true;
-  }
-
-  /**
-   * A gang counts its room, what is preferred must be found wherever it is, and a choice that
-   * begins or is small sees all.
-   */
-  #mostNew(states: States): number {
-    const { constraints } = this.shape.request.placement;
-    const all =
-      this.#byLocality ||
-      this.#seen === 0 ||
-      states.size < MANY_STATES ||
-      constraints.some(({ preferred }) => preferred);
-    return all ? Number.POSITIVE_INFINITY : NEW_LOOKED_AT;
-  }
-
-  #passOver(from: number, until: number): void {
-    this.#unseen.push({ from, until });
-    if (this.#unseen.length <= UNSEEN_KEPT) return;
-    // What lies between two of them is then looked at again, which does no harm.
-    const [first, second] = this.#unseen.splice(0, 2);
-    if (first && second) this.#unseen.unshift({ from: first.from, until: second.until });
   }
 
   /** That its states are scored by; null before the first update. */
@@ -91,12 +61,42 @@ export class Candidates {
     return this.#score;
   }
 
-  best(): WorkerState | null {
-    return this.#localities.get('')?.best() ?? null;
+  /** For one task: looks at everything again, by this score, before it says that there is none. */
+  best(states: States, score: Score): WorkerState | null {
+    const tiers = this.#localities.get('');
+    const best = tiers ? tiers.best(this.#passedOver) : null;
+    if (best !== undefined) return best;
+    this.#score = score;
+    this.#lookAtAll(states);
+    return this.#localities.get('')?.best(false) ?? null;
   }
 
   localities(): Iterable<Tiers> {
     return this.#localities.values();
+  }
+
+  #lookAtAll(states: States): void {
+    this.#localities.clear();
+    this.#passedOver = false;
+    states.since(0, (state) => {
+      this.#add(state);
+      return true;
+    });
+    this.#seen = states.born;
+  }
+
+  /**
+   * A gang counts its room, what is preferred or cheaper must be found wherever it is, and a choice
+   * that is small sees all.
+   */
+  #mostNew(states: States): number {
+    const { constraints } = this.shape.request.placement;
+    const all =
+      this.#byLocality ||
+      states.size < MANY_STATES ||
+      (this.#localities.get('')?.size ?? 0) > 1 ||
+      constraints.some(({ preferred }) => preferred);
+    return all ? Number.POSITIVE_INFINITY : NEW_LOOKED_AT;
   }
 
   readonly #add = (state: WorkerState): boolean => {
@@ -107,7 +107,7 @@ export class Candidates {
     const locality = this.#byLocality ? standing.locality : '';
     if (locality === null) return false;
     let tiers = this.#localities.get(locality);
-    if (!tiers) this.#localities.set(locality, (tiers = new Tiers()));
+    if (!tiers) this.#localities.set(locality, (tiers = new Tiers(!this.#byLocality)));
     tiers.add(state, score, standing);
     return true;
   };
@@ -122,6 +122,15 @@ interface Tier {
 /** More preferred before less, cheaper before dearer, then by score. */
 export class Tiers {
   readonly #tiers: Tier[] = [];
+  readonly #bestOnly: boolean;
+
+  constructor(bestOnly: boolean) {
+    this.#bestOnly = bestOnly;
+  }
+
+  get size(): number {
+    return this.#tiers.length;
+  }
 
   add(state: WorkerState, score: number, { preference, priceMicros }: Standing): void {
     const tiers = this.#tiers;
@@ -131,18 +140,20 @@ export class Tiers {
       if (tier.preference === preference && tier.priceMicros === priceMicros) break;
       const later = tier.preference - preference || priceMicros - tier.priceMicros;
       if (later < 0) {
-        tiers.splice(at, 0, { preference, priceMicros, heap: new StateHeap() });
+        tiers.splice(at, 0, this.#tier(preference, priceMicros));
         break;
       }
     }
-    if (at === tiers.length) tiers.push({ preference, priceMicros, heap: new StateHeap() });
+    if (at === tiers.length) tiers.push(this.#tier(preference, priceMicros));
     (tiers[at] as Tier).heap.push(score, state);
   }
 
-  best(): WorkerState | null {
+  /** Undefined: only a look at all states could tell, as also where some were `passedOver`. */
+  best(passedOver: boolean): WorkerState | null | undefined {
     for (const { heap } of this.#tiers) {
       const best = heap.peek();
       if (best) return best;
+      if (passedOver || heap.forgot) return undefined;
     }
     return null;
   }
@@ -153,81 +164,8 @@ export class Tiers {
       yield { preference, priceMicros, states: heap.alive() };
     }
   }
-}
 
-/** A binary heap that is swept when more than half of it may be dead. */
-class StateHeap {
-  readonly #scores: number[] = [];
-  readonly #states: WorkerState[] = [];
-  #sweepAt = SWEEP_MIN;
-
-  peek(): WorkerState | null {
-    for (;;) {
-      const top = this.#states[0];
-      if (!top) return null;
-      if (top.members.length > 0) return top;
-      this.#pop();
-    }
-  }
-
-  alive(): WorkerState[] {
-    return this.#states.filter(({ members }) => members.length > 0);
-  }
-
-  push(score: number, state: WorkerState): void {
-    if (this.#states.length >= this.#sweepAt) this.#sweep();
-    this.#rise(this.#states.length, score, state);
-  }
-
-  #rise(from: number, score: number, state: WorkerState): void {
-    const scores = this.#scores;
-    const states = this.#states;
-    let at = from;
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
-      if ((scores[parent] as number) <= score) break;
-      scores[at] = scores[parent] as number;
-      states[at] = states[parent] as WorkerState;
-      at = parent;
-    }
-    scores[at] = score;
-    states[at] = state;
-  }
-
-  #pop(): void {
-    const score = this.#scores.pop();
-    const state = this.#states.pop();
-    const size = this.#states.length;
-    if (size === 0 || score === undefined || !state) return;
-    const scores = this.#scores;
-    const states = this.#states;
-    let at = 0;
-    for (;;) {
-      let child = 2 * at + 1;
-      if (child >= size) break;
-      if (child + 1 < size && (scores[child + 1] as number) < (scores[child] as number)) child++;
-      if ((scores[child] as number) >= score) break;
-      scores[at] = scores[child] as number;
-      states[at] = states[child] as WorkerState;
-      at = child;
-    }
-    scores[at] = score;
-    states[at] = state;
-  }
-
-  #sweep(): void {
-    const scores = this.#scores;
-    const states = this.#states;
-    let kept = 0;
-    // Rising in the order they lie in is nearly free: what was a heap is nearly one.
-    for (let at = 0; at < states.length; at++) {
-      const state = states[at] as WorkerState;
-      if (state.members.length > 0) this.#rise(kept++, scores[at] as number, state);
-    }
-    scores.length = kept;
-    states.length = kept;
-    this.#sweepAt = Math.max(SWEEP_MIN, 2 * kept);
+  #tier(preference: number, priceMicros: number): Tier {
+    return { preference, priceMicros, heap: new StateHeap(this.#bestOnly) };
   }
 }
-
-const SWEEP_MIN = 64;

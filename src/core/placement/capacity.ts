@@ -29,7 +29,7 @@ export class Capacity {
   readonly deviceFree: number[];
   readonly portsTaken = new Set<number>();
   /** A nominated claim may lie on a port that its victim still has: how many more hold it. */
-  readonly #portsAgain = new Map<number, number>();
+  #portsAgain: Map<number, number> | null = null;
   /** How many of the port range nobody holds. */
   portsFree: number;
   #nextPort: number;
@@ -80,7 +80,7 @@ export class Capacity {
   give(claim: Claim): void {
     this.#change(claim, -1);
     for (const port of claim.ports) {
-      if (this.#portsAgain.has(port)) this.#holdAgain(port, -1);
+      if (this.#portsAgain?.has(port)) this.#holdAgain(port, -1);
       else if (this.portsTaken.delete(port) && this.#inRange(port)) this.portsFree++;
     }
   }
@@ -102,9 +102,11 @@ export class Capacity {
   }
 
   #holdAgain(port: number, change: 1 | -1): void {
-    const more = (this.#portsAgain.get(port) ?? 0) + change;
-    if (more > 0) this.#portsAgain.set(port, more);
-    else this.#portsAgain.delete(port);
+    // Hardly any worker has some: a large fleet is lighter without a map on each.
+    const held = (this.#portsAgain ??= new Map<number, number>());
+    const more = (held.get(port) ?? 0) + change;
+    if (more > 0) held.set(port, more);
+    else held.delete(port);
   }
 
   #inRange(port: number): boolean {

@@ -21,7 +21,7 @@ export interface DemandMix {
 /** From this many asks on old ones count half, so that the mix follows what people do now. */
 const REMEMBERED = 8192;
 /** Looks get rarer as the mix settles: at so many times the asks, but not rarer than this. */
-const LOOK_AT_TIMES = 1.5;
+const LOOK_AT_TIMES = 2;
 const LOOK_EVERY = 4096;
 /** The rarest beyond this many say little and cost time. */
 const CLASSES_IN_MIX = 512;

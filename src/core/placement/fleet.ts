@@ -34,7 +34,7 @@ export interface FleetTotals {
 
 const MIB = 2 ** 20;
 /** States scored anew on behalf of each request, as long as some have an old score. */
-const RESCORED_PER_ASK = 256;
+const RESCORED_PER_ASK = 24;
 
 export class Fleet {
   /** Rises whenever capacity is freed or appears. */
@@ -115,8 +115,7 @@ export class Fleet {
   /** The best spot now; books nothing. */
   place(request: PlacementRequest): Spot | null {
     const candidates = this.#candidatesOf(request, 'single');
-    let state = candidates.best();
-    if (!state && candidates.catchUp(this.#states)) state = candidates.best();
+    const state = candidates.best(this.#states, this.#score);
     this.#learn(candidates, state !== null, 1);
     return state && this.#spotOn(state, candidates);
   }
@@ -202,7 +201,7 @@ export class Fleet {
     const { shape } = candidates;
     const spots: Spot[] = [];
     while (spots.length < size) {
-      const state = tiers.best();
+      const state = tiers.best(false);
       if (!state) throw new Error(`room for ${size} was counted, there is for ${spots.length}`);
       const spot = this.#spotOn(state, candidates);
       const owner = trialOwner(spots.length);

@@ -10,12 +10,13 @@ export class Holdings {
   /** How many of them share the worker with nobody. */
   exclusive = 0;
   /** Of those claims only that keep others away. */
-  readonly #requests = new Map<AttemptUid, PlacementRequest>();
+  #requests: Map<AttemptUid, PlacementRequest> | null = null;
 
   add(claim: Claim, request: PlacementRequest): void {
     this.claims.set(claim.owner, claim);
     const { exclusive, antiAffinity } = request.placement;
     if (!exclusive && antiAffinity === '') return;
+    this.#requests ??= new Map<AttemptUid, PlacementRequest>();
     this.#requests.set(claim.owner, request);
     if (exclusive) this.exclusive++;
   }
@@ -23,14 +24,14 @@ export class Holdings {
   remove(owner: AttemptUid): Claim | undefined {
     const claim = this.claims.get(owner);
     this.claims.delete(owner);
-    if (this.#requests.get(owner)?.placement.exclusive) this.exclusive--;
-    this.#requests.delete(owner);
+    if (this.#requests?.get(owner)?.placement.exclusive) this.exclusive--;
+    this.#requests?.delete(owner);
     return claim;
   }
 
   /** Anti-affinity groups that are here, each once, in a fixed order. */
   groups(): readonly string[] {
-    if (this.#requests.size === 0) return NO_GROUPS;
+    if (!this.#requests || this.#requests.size === 0) return NO_GROUPS;
     const groups = new Set<string>();
     for (const request of this.#requests.values()) groups.add(antiAffinityGroup(request));
     groups.delete('');

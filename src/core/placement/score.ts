@@ -18,6 +18,9 @@ const FULLER_CPU = 0.0001;
  */
 const TOGETHER = 0.5 / 8;
 
+/** Tables are made for at least so many devices, as most workers have at most. */
+const DEVICES_EXPECTED = 8;
+
 interface GroupTables {
   positions: readonly number[];
   tables: StrandingTables;
@@ -26,8 +29,11 @@ interface GroupTables {
 /** Values of one mix. Tables are made when a worker that needs them is first looked at. */
 export class Score {
   readonly mix: DemandMix;
+  /** By device, and by the part of the mix that can use it. */
+  readonly #byDevice = new Map<string, StrandingTables>();
   readonly #tables = new Map<string, StrandingTables>();
   readonly #groups = new Map<Kind, GroupTables[]>();
+  /** Written over by each look and never cut: an array that is emptied leaves garbage. */
   readonly #after: number[] = [];
   readonly #cpuPerByte: number | null;
 
@@ -41,17 +47,18 @@ export class Score {
     return this.#score(state, state.devices, resources);
   }
 
-  /** For `take` thousandths of each of the devices at these positions. */
+  /** For `take` thousandths of each of the devices at the first `count` of these positions. */
   withDevices(
     state: WorkerState,
     resources: ResourceRequest,
     positions: readonly number[],
+    count: number,
     take: number,
   ): number {
     const after = this.#after;
-    after.length = 0;
-    for (const free of state.devices) after.push(free);
-    for (const position of positions) after[position]! -= take;
+    const { devices } = state;
+    for (let at = 0; at < devices.length; at++) after[at] = devices[at] as number;
+    for (let at = 0; at < count; at++) after[positions[at] as number]! -= take;
     return this.#score(state, after, resources);
   }
 
@@ -61,7 +68,7 @@ export class Score {
     const fuller =
       (FULLER_WORKER * state.deviceMillisFree) / WHOLE_DEVICE +
       (FULLER_CPU * cpuLeft) / kind.info.resources.cpuMillis;
-    if (devices.length === 0) return fuller;
+    if (state.devices.length === 0) return fuller;
     if (state.valuedBy !== this) {
       state.value = this.#value(kind, state.devices, cpuFree, memoryFree);
       state.valuedBy = this;
@@ -76,13 +83,15 @@ export class Score {
     const most = this.#cpuPerByte === null ? cpuFree : memoryFree * this.#cpuPerByte;
     const cpuUsable = most < cpuFree ? most : cpuFree;
     let value = 0;
-    for (const { positions, tables } of this.#groupsOf(kind)) {
+    const groups = this.#groupsOf(kind);
+    for (let group = 0; group < groups.length; group++) {
+      const { positions, tables } = groups[group] as GroupTables;
       const { cpuStep, shared, idle, cpuPerMilli } = tables;
       const cpu = cpuLevel(cpuUsable, cpuStep);
       let idleDevices = 0;
       let inUse = 0;
-      for (const position of positions) {
-        const free = devices[position] as number;
+      for (let at = 0; at < positions.length; at++) {
+        const free = devices[positions[at] as number] as number;
         if (free === WHOLE_DEVICE) idleDevices++;
         else if (free > 0) {
           value += shared[sharedAt(free, cpu)] as number;
@@ -110,14 +119,23 @@ export class Score {
     return groups;
   }
 
-  /** Devices that the same work of the mix can use have the same tables. */
   #tablesOf(group: DeviceGroup, cpuStep: number): StrandingTables {
+    const key = `${cpuStep}|${group.key}`;
+    const known = this.#byDevice.get(key);
+    if (known && known.devices >= group.positions.length) return known;
+    const tables = this.#tablesFor(group, cpuStep);
+    this.#byDevice.set(key, tables);
+    return tables;
+  }
+
+  /** Devices that the same work of the mix can use have the same tables. */
+  #tablesFor(group: DeviceGroup, cpuStep: number): StrandingTables {
     const { mix } = this;
     const usable = mix.classes.filter(({ of }) => matches(group.device, of.device));
     const all = usable.length === mix.classes.length;
     const key = `${cpuStep}|${all ? 'all' : usable.map(({ of }) => of.key).join()}`;
     let tables = this.#tables.get(key);
-    const devices = group.positions.length;
+    const devices = Math.max(group.positions.length, DEVICES_EXPECTED);
     if (!tables || tables.devices < devices) {
       tables = strandingTables(mix, usable, cpuStep, devices);
       this.#tables.set(key, tables);

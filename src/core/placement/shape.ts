@@ -37,6 +37,7 @@ export class Shape {
   readonly #group: string;
   /** By the kind's id; one that is gone may have left its id to another. */
   readonly #standings: (Standing | undefined)[] = [];
+  /** Written over by each look, and never cut: see score.ts. */
   readonly #picked: number[] = [];
 
   constructor(request: PlacementRequest) {
@@ -129,22 +130,24 @@ export class Shape {
     const { device } = this.request.resources;
     if (!device) return true;
     let left = device.count;
-    for (const position of positions) {
-      if ((state.devices[position] as number) >= device.share && --left === 0) return true;
+    for (let at = 0; at < positions.length; at++) {
+      const free = state.devices[positions[at] as number] as number;
+      if (free >= device.share && --left === 0) return true;
     }
     return false;
   }
 
   #scoreWhole(state: WorkerState, score: Score): number {
     const { resources } = this.request;
+    const { positions } = this.standing(state.kind);
+    const wanted = resources.device?.count ?? 0;
     const picked = this.#picked;
-    picked.length = 0;
-    for (const position of this.standing(state.kind).positions) {
-      if (state.devices[position] !== WHOLE_DEVICE) continue;
-      picked.push(position);
-      if (picked.length === resources.device?.count) break;
+    let count = 0;
+    for (let at = 0; count < wanted && at < positions.length; at++) {
+      const position = positions[at] as number;
+      if (state.devices[position] === WHOLE_DEVICE) picked[count++] = position;
     }
-    return score.withDevices(state, resources, picked, WHOLE_DEVICE);
+    return score.withDevices(state, resources, picked, count, WHOLE_DEVICE);
   }
 
   /** Of the devices with room the one that strands least; of equal ones the fullest. */
@@ -152,16 +155,17 @@ export class Shape {
     const { resources } = this.request;
     const share = resources.device?.share ?? 0;
     const emptiest = this.request.placement.arrangement === 'spread';
+    const { positions } = this.standing(state.kind);
     const picked = this.#picked;
-    picked.length = 1;
     let best = Number.POSITIVE_INFINITY;
     let level = -1;
-    for (const position of this.standing(state.kind).positions) {
+    for (let at = 0; at < positions.length; at++) {
+      const position = positions[at] as number;
       const free = state.devices[position] as number;
       if (free < share || (free === level && state.kind.uniform)) continue;
       level = free;
       picked[0] = position;
-      const value = emptiest ? -free : score.withDevices(state, resources, picked, share);
+      const value = emptiest ? -free : score.withDevices(state, resources, picked, 1, share);
       if (value >= best) continue;
       best = value;
       if (choice) choice.position = position;

@@ -5,6 +5,7 @@
 import { Candidates } from './candidates.ts';
 import type { PlacementRequest } from './request.ts';
 import { Shape } from './shape.ts';
+import { STATES_KEPT_MOST } from './stateHeap.ts';
 
 /** Candidates kept over all shapes: about 16 bytes each. */
 const CANDIDATES_KEPT = 4_000_000;
@@ -18,7 +19,7 @@ export class Shapes {
   readonly #namedTenants = new Set<string>();
   #asked = 0;
 
-  /** `states`: how many there are, which is the most candidates that one shape can have. */
+  /** `states`: how many there are, which is the most candidates that a gang can have. */
   of(request: PlacementRequest, mode: 'single' | 'gang', states: number): Candidates {
     let known = this.#known.get(request);
     if (!known) this.#known.set(request, (known = {}));
@@ -27,7 +28,7 @@ export class Shapes {
       const key = this.#keyOf(request, mode);
       candidates = this.#shapes.get(key);
       if (!candidates) {
-        this.#makeRoom(states);
+        this.#makeRoom(mode === 'gang' ? states : Math.min(states, STATES_KEPT_MOST));
         candidates = new Candidates(new Shape(request), mode === 'gang');
         this.#shapes.set(key, candidates);
       }
@@ -43,8 +44,9 @@ export class Shapes {
     if (this.#namedTenants.size !== before) this.#forget(0);
   }
 
-  #makeRoom(states: number): void {
-    const room = Math.floor(CANDIDATES_KEPT / (states + 1));
+  /** For one more shape with so many candidates. */
+  #makeRoom(candidates: number): void {
+    const room = Math.floor(CANDIDATES_KEPT / (candidates + 1));
     const limit = Math.max(SHAPES_KEPT_MIN, Math.min(SHAPES_KEPT_MAX, room));
     if (this.#shapes.size >= limit) this.#forget(limit / 2);
   }

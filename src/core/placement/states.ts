@@ -64,14 +64,6 @@ export class States {
     return born;
   }
 
-  /** Calls with every living state born from then until then. */
-  between(from: number, until: number, each: (state: WorkerState) => void): void {
-    this.since(from, (state) => {
-      if (state.born < until) each(state);
-      return true;
-    });
-  }
-
   enter(member: Member): void {
     const devices = devicesOf(member);
     const key = keyOf(member, devices);

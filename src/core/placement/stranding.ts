@@ -81,7 +81,7 @@ export function strandingTables(
   return { cpuStep, devices, shared, idle, cpuPerMilli: cpuPerMilliOf(mix) };
 }
 
-/** In levels, alike ones together. */
+/** In levels, alike ones together; what needs least CPU first. */
 function stepsOf(classes: DemandMix['classes'], cpuStep: number): Step[] {
   const steps = new Map<string, Step>();
   for (const { of, weight } of classes) {
@@ -94,7 +94,7 @@ function stepsOf(classes: DemandMix['classes'], cpuStep: number): Step[] {
     if (step) step.weight += weight;
     else steps.set(key, { cpu, devices: wanted.count, share, weight });
   }
-  return [...steps.values()];
+  return [...steps.values()].toSorted((a, b) => a.cpu - b.cpu);
 }
 
 /**
@@ -113,7 +113,7 @@ function sharedTable(sharing: Step[]): { stranded: Float64Array; score: Float64A
       let all = NO_MORE_FOR_SHARED;
       let usable = 0;
       for (const step of fitting) {
-        if (step.cpu > cpu) continue;
+        if (step.cpu > cpu) break;
         const to = (free - step.share) * CPU_LEVELS + cpu - step.cpu;
         const weight = step.weight * (draws[to] as number);
         sum += weight * (stranded[to] as number);
@@ -140,7 +140,7 @@ function idleTable(steps: Step[], shared: Float64Array, devices: number): Float6
       let all = NO_MORE_FOR_IDLE;
       let usable = 0;
       for (const step of fitting) {
-        if (step.cpu > cpu) continue;
+        if (step.cpu > cpu) break;
         const rest = cpu - step.cpu;
         const opened = (DEVICE_LEVELS - 1 - step.share) * CPU_LEVELS + rest;
         const value =

@@ -30,8 +30,9 @@ export class Classes {
   readonly #accounts: Accounts;
   readonly #byKey = new Map<string, PendingClass>();
   readonly #tasks = new Map<TaskId, PendingTask>();
-  /** Jobs of which tasks wait: their class, and how many. */
-  readonly #jobs = new Map<JobId, { pending: PendingClass; tasks: number }>();
+  /** Jobs of which tasks wait, and of how many more than one: most have one. */
+  readonly #jobs = new Map<JobId, PendingClass>();
+  readonly #more = new Map<JobId, number>();
   /** Tasks that have a place in prospect and so stand in no order. */
   readonly #nominated = new Set<TaskId>();
   /** Those that may have nothing left. */
@@ -57,7 +58,7 @@ export class Classes {
   }
 
   ofJob(job: JobId): PendingClass | undefined {
-    return this.#jobs.get(job)?.pending;
+    return this.#jobs.get(job);
   }
 
   taskCount(): number {
@@ -81,13 +82,14 @@ export class Classes {
 
   addTask(task: PendingTask): void {
     const pending = this.get(task.classKey);
+    // Each came with a copy of its own; a hundred thousand of them are a burden.
+    task.classKey = pending.request.key;
     const old = this.#tasks.get(task.task);
     if (old) this.#unlist(old);
     this.#tasks.set(task.task, task);
     pending.waiting++;
-    const job = this.#jobs.get(task.job);
-    if (job) job.tasks++;
-    else this.#jobs.set(task.job, { pending, tasks: 1 });
+    if (!this.#jobs.has(task.job)) this.#jobs.set(task.job, pending);
+    else this.#more.set(task.job, (this.#more.get(task.job) ?? 0) + 1);
     pending.queue.add(task);
     if (this.#nominated.has(task.task)) pending.queue.takeOut(task);
     else this.#listed(pending, old !== undefined);
@@ -163,8 +165,10 @@ export class Classes {
     const pending = this.get(task.classKey);
     pending.queue.remove(task);
     pending.waiting--;
-    const job = this.#jobs.get(task.job);
-    if (job && --job.tasks === 0) this.#jobs.delete(task.job);
+    const more = this.#more.get(task.job);
+    if (more === undefined) this.#jobs.delete(task.job);
+    else if (more > 1) this.#more.set(task.job, more - 1);
+    else this.#more.delete(task.job);
     if (!pending.queue.sleeping) this.sleeping.delete(pending);
     if (pending.waiting === 0) this.#idle.add(pending);
     return pending;

@@ -3,16 +3,13 @@
  * gang is one entry that is ready when all its members wait in the same round. A job may be set
  * aside while others of the class go on. Removal is lazy.
  */
-import type { JobId, TaskId } from '../../model/ids.ts';
-import { LONGEST_DELAY_MS } from '../retry.ts';
+import type { JobId } from '../../model/ids.ts';
 import { Heap } from './heap.ts';
+import { Sleepers } from './sleepers.ts';
 import type { PendingTask } from './view.ts';
 
-/** A task, or a gang as a whole under its first member's index. */
-interface Entry {
-  index: number;
-  members: PendingTask[];
-}
+/** A task, or for a gang its first member: many wait, so each costs as little as it can. */
+type Entry = PendingTask;
 
 /** What waits of one job. Most have one task, so the first entry stands by itself. */
 interface Line {
@@ -33,12 +30,8 @@ export class PendingQueue {
   /** What is in the order; an entry with anything else is passed over. */
   readonly #inOrder = new Set<PendingTask>();
   readonly #gangs = new Map<JobId, Map<number, PendingTask>>();
-  /** Tasks that wait for a time (a retry's back-off). */
-  readonly #later = new Map<TaskId, PendingTask>();
-  #alarms = new Heap<PendingTask>(earlier);
-  /** Came since `mature` was last called. */
-  #fresh: PendingTask[] = [];
-  #maturedAtMs = Number.NEGATIVE_INFINITY;
+  /** Null until there is one: there are many queues. */
+  #asleep: Sleepers | null = null;
   #size = 0;
   /** What `peek` said last, while nothing has changed. */
   #head: PendingTask[] | null | undefined;
@@ -54,7 +47,7 @@ export class PendingQueue {
 
   /** Whether some wait for a time, so that `mature` must be called. */
   get sleeping(): boolean {
-    return this.#later.size > 0;
+    return (this.#asleep?.size ?? 0) > 0;
   }
 
   add(task: PendingTask): void {
@@ -63,8 +56,7 @@ export class PendingQueue {
       this.#ready(task);
       return;
     }
-    this.#later.set(task.task, task);
-    this.#fresh.push(task);
+    (this.#asleep ??= new Sleepers()).add(task);
   }
 
   remove(task: PendingTask): void {
@@ -79,7 +71,7 @@ export class PendingQueue {
 
   /** Out of the order, though it goes on waiting. */
   takeOut(task: PendingTask): void {
-    if (this.#later.delete(task.task)) return;
+    if (this.#asleep?.remove(task)) return;
     this.#head = undefined;
     this.#inOrder.delete(task);
     if (this.#gangSize === 1) return;
@@ -90,25 +82,10 @@ export class PendingQueue {
 
   /** Moves tasks whose time has come into the order. Returns the earliest time still ahead. */
   mature(nowMs: number): number | null {
-    // A clock that went back may have left any of them further ahead than it should be.
-    if (nowMs < this.#maturedAtMs) {
-      this.#alarms = new Heap<PendingTask>(earlier);
-      this.#fresh = [...this.#later.values()];
-    }
-    this.#maturedAtMs = nowMs;
-    for (const task of this.#fresh) {
-      if (this.#later.get(task.task) !== task) continue;
-      if (isDue(task, nowMs)) this.#wake(task);
-      else this.#alarms.push(task);
-    }
-    this.#fresh = [];
-    for (let task = this.#alarms.top(); task; task = this.#alarms.top()) {
-      const waits = this.#later.get(task.task) === task;
-      if (waits && !isDue(task, nowMs)) return task.notBeforeMs;
-      this.#alarms.pop();
-      if (waits) this.#wake(task);
-    }
-    return null;
+    const asleep = this.#asleep;
+    if (!asleep) return null;
+    for (const task of asleep.wake(nowMs)) this.#ready(task);
+    return asleep.nextAtMs();
   }
 
   /** The first entry's members, without removing it. */
@@ -120,7 +97,7 @@ export class PendingQueue {
   #findHead(): PendingTask[] | null {
     for (let line = this.#order.top(); line; line = this.#order.top()) {
       const entry = line.aside ? null : this.#firstOf(line);
-      if (entry) return entry.members;
+      if (entry) return this.#membersOf(entry);
       this.#order.pop();
       line.listed = false;
       if (!line.aside) this.#lines.delete(line.job);
@@ -164,12 +141,7 @@ export class PendingQueue {
 
   /** When the first of its tasks that wait for a time may be tried. */
   wakesAt(job: JobId): number | null {
-    let first: number | null = null;
-    for (const task of this.#later.values()) {
-      if (task.job !== job) continue;
-      first = first === null ? task.notBeforeMs : Math.min(first, task.notBeforeMs);
-    }
-    return first;
+    return this.#asleep?.wakesAt(job) ?? null;
   }
 
   /** Tasks in the order, by job. */
@@ -181,34 +153,38 @@ export class PendingQueue {
     }
   }
 
-  #wake(task: PendingTask): void {
-    this.#later.delete(task.task);
-    this.#ready(task);
-  }
-
   #ready(task: PendingTask): void {
     if (this.#gangSize === 1) {
       this.#inOrder.add(task);
-      this.#push(task.job, { index: task.index, members: [task] });
+      this.#push(task);
       return;
     }
     const gang = this.#gangs.get(task.job) ?? new Map<number, PendingTask>();
     this.#gangs.set(task.job, gang);
     gang.set(task.index, task);
-    const members = [...gang.values()].filter((member) => member.round === task.round);
+    const members = this.#membersOf(task);
     if (members.length < this.#gangSize) return;
-    members.sort((a, b) => a.index - b.index);
     for (const member of members) this.#inOrder.add(member);
-    this.#push(task.job, { index: 0, members });
+    this.#push(members[0] as PendingTask);
   }
 
-  #push(job: JobId, entry: Entry): void {
+  /** Those who wait with it, by their index. */
+  #membersOf(task: PendingTask): PendingTask[] {
+    if (this.#gangSize === 1) return [task];
+    const gang = this.#gangs.get(task.job)?.values() ?? [];
+    const members = [...gang].filter((member) => member.round === task.round);
+    return members.sort((a, b) => a.index - b.index);
+  }
+
+  #push(entry: Entry): void {
+    const { job } = entry;
     let line = this.#lines.get(job);
     if (!line) {
       line = { job, first: null, rest: null, aside: false, listed: false };
       this.#lines.set(job, line);
     }
-    if (line.first && line.first.index <= entry.index) {
+    if (this.#gangSize > 1) line.first = entry;
+    else if (line.first && line.first.index <= entry.index) {
       (line.rest ??= new Heap<Entry>(byIndex)).push(entry);
     } else {
       if (line.first) (line.rest ??= new Heap<Entry>(byIndex)).push(line.first);
@@ -222,9 +198,10 @@ export class PendingQueue {
     return line.first;
   }
 
-  #isThere({ members }: Entry): boolean {
-    for (const task of members) if (!this.#inOrder.has(task)) return false;
-    return true;
+  #isThere(entry: Entry): boolean {
+    if (this.#gangSize === 1) return this.#inOrder.has(entry);
+    const members = this.#membersOf(entry);
+    return members.length === this.#gangSize && members.every((task) => this.#inOrder.has(task));
   }
 
   #list(line: Line): void {
@@ -237,13 +214,4 @@ export class PendingQueue {
 
 function byIndex(a: Entry, b: Entry): boolean {
   return a.index < b.index;
-}
-
-function isDue(task: PendingTask, nowMs: number): boolean {
-  // Further ahead than any delay: the wall clock has gone back since it was set.
-  return task.notBeforeMs <= nowMs || task.notBeforeMs > nowMs + LONGEST_DELAY_MS;
-}
-
-function earlier(a: PendingTask, b: PendingTask): boolean {
-  return a.notBeforeMs < b.notBeforeMs;
 }

@@ -55,7 +55,9 @@ export function blobRoutes(app: App, options: BlobRouteOptions): void {
     schema: { tags, summary: 'Remove a blob', params, response: { 200: one(removed) } },
     handler: async (request) => {
       const hash = hashOf(request.params.hash);
-      if (!(await store.remove(request.principal.tenant, hash))) throw noSuchBlob(hash);
+      const { tenant } = request.principal;
+      if (!(await store.remove(tenant, hash))) throw noSuchBlob(hash);
+      options.quota.forget(tenant);
       return found({ hash });
     },
   });
@@ -171,6 +173,8 @@ async function receive(
   { store, quota, limits }: BlobRouteOptions,
   { hash, size, content }: { hash: BlobHash; size: number; content: BlobContent },
 ): Promise<{ created: boolean }> {
+  // What is there already costs nothing, also where the quota is used up.
+  if ((await store.missing(principal.tenant, [hash])).length === 0) return { created: false };
   const giveBack = await quota.reserve(principal.tenant, size);
   setSending(raw.socket, true);
   raw.setTimeout(limits.transferSilenceMs, () => raw.destroy());

@@ -10,6 +10,7 @@ import {
   jobView,
   listJobsQuery,
   pageQuery,
+  taskPageQuery,
   taskView,
 } from '../../protocol/jobs.ts';
 import { jobSpec, submitBatch } from '../../protocol/jobSpec.ts';
@@ -152,6 +153,7 @@ function detailRoutes(app: App, coordinator: Coordinator): void {
     config: { access },
     schema: {
       ...shared,
+      querystring: taskPageQuery,
       summary: "All attempts of a job's tasks",
       response: { 200: list(attemptView) },
     },

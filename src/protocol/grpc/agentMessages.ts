@@ -124,6 +124,7 @@ function observationToWire({
   result,
   facts,
   unstored,
+  held,
   ...seen
 }: Observation): MessageInitShape<typeof wire.ObservationSchema> {
   return {
@@ -136,6 +137,7 @@ function observationToWire({
     stderrBytes: w.toBigintOrNone(seen.stderrBytes),
     facts: facts ?? {},
     unstored: unstored ?? false,
+    held: held ?? false,
     ...(result && { result: { ...result, bytes: w.toBigint(result.bytes) } }),
   };
 }
@@ -161,6 +163,7 @@ function observationFromWire(message: wire.Observation): object {
       result: { manifest: message.result.manifest, bytes: w.toNumber(message.result.bytes) },
     }),
     ...(message.unstored && { unstored: true }),
+    ...(message.held && { held: true }),
   };
 }
 
@@ -217,6 +220,7 @@ export function syncReplyFromWire(message: wire.SyncResponse): SyncReply {
     })),
     acknowledged: message.acknowledged,
     tunnels: message.tunnels.map(({ gatewayUrl, ticket }) => ({ gatewayUrl, ticket })),
+    ...(message.checkpoint.length > 0 && { checkpoint: message.checkpoint }),
     timers: timersFromWire(message.timers),
   };
 }

@@ -3,10 +3,12 @@ import type { Principal } from '../../model/token.ts';
 import type { Coordinator, LogPage, LogQuery, Page } from '../coordinator.ts';
 import type { JobView } from '../jobs.ts';
 import * as agents from './agentMessages.ts';
+import { auditCalls } from './auditCalls.ts';
 import { METADATA } from './caller.ts';
 import { connect, type Connection, type GrpcCoordinatorOptions } from './connection.ts';
 import * as fleet from './fleetMessages.ts';
 import * as jobs from './jobMessages.ts';
+import { checkpointCalls } from './checkpointCalls.ts';
 import { scheduleCalls } from './scheduleCalls.ts';
 import { specToWire } from './specMessages.ts';
 import * as w from './wire.ts';
@@ -20,7 +22,9 @@ export function createGrpcCoordinator(options: GrpcCoordinatorOptions): GrpcCoor
   return {
     ...jobCalls(connection),
     ...fleetCalls(connection),
+    ...checkpointCalls(connection),
     ...scheduleCalls(connection),
+    ...auditCalls(connection),
     ...agentCalls(connection),
     ...gatewayCalls(connection),
     close: () => connection.close(),
@@ -39,7 +43,6 @@ function jobCalls(
   | 'listTasks'
   | 'listAttempts'
   | 'listEvents'
-  | 'listCheckpoints'
   | 'waitJob'
   | 'readLogs'
 > {
@@ -83,10 +86,10 @@ function jobCalls(
         (options) => coordinator.listTasks({ job, page }, options),
         (response) => pageOf(response.tasks.map(jobs.taskFromWire), response.nextCursor),
       ),
-    listAttempts: (who, job, page) =>
+    listAttempts: (who, job, { task, ...page }) =>
       call(
         by(who),
-        (options) => coordinator.listAttempts({ job, page }, options),
+        (options) => coordinator.listAttempts({ job, page, task }, options),
         (response) => pageOf(response.attempts.map(jobs.attemptFromWire), response.nextCursor),
       ),
     listEvents: (who, job, page) =>
@@ -94,13 +97,6 @@ function jobCalls(
         by(who),
         (options) => coordinator.listEvents({ job, page }, options),
         (response) => pageOf(response.events.map(jobs.eventFromWire), response.nextCursor),
-      ),
-    listCheckpoints: (who, job, page) =>
-      call(
-        by(who),
-        (options) => coordinator.listCheckpoints({ job, page }, options),
-        (response) =>
-          pageOf(response.checkpoints.map(jobs.checkpointFromWire), response.nextCursor),
       ),
     waitJob: (who, id, waitMs) => waitJob(connection, who, id, waitMs),
     readLogs: (who, job, query) => readLogs(connection, who, job, query),
@@ -214,7 +210,13 @@ function fleetCalls({
   };
 }
 
-type AgentCall = 'join' | 'sync' | 'appendLogs' | 'addCheckpoint' | 'attemptAccess';
+type AgentCall =
+  | 'join'
+  | 'sync'
+  | 'appendLogs'
+  | 'addCheckpoint'
+  | 'attemptAccess'
+  | 'attemptSecrets';
 
 function agentCalls({ agent, call }: Connection): Part<AgentCall> {
   return {
@@ -236,6 +238,12 @@ function agentCalls({ agent, call }: Connection): Part<AgentCall> {
         as(token),
         (options) => agent.addCheckpoint(agents.checkpointReportToWire(report), options),
         () => undefined,
+      ),
+    attemptSecrets: (worker, uid) =>
+      call(
+        as(worker),
+        (options) => agent.attemptSecrets({ uid }, options),
+        ({ values, token = null }) => ({ values: { ...values }, token }),
       ),
     attemptAccess: (token, uid) =>
       call(

@@ -14,8 +14,9 @@ import { parse } from './check.ts';
 import * as fleet from './fleetMessages.ts';
 import * as jobs from './jobMessages.ts';
 import type { GrpcLimits } from './limits.ts';
+import { auditMethods } from './auditService.ts';
 import { heldFor, logMethods } from './logService.ts';
-import { pageFields, pageOf } from './paging.ts';
+import { pageFields, pageOf, taskPageOf } from './paging.ts';
 import { scheduleMethods } from './scheduleService.ts';
 import { specFromWire } from './specMessages.ts';
 import { toNumber, toNumberOrNull, jobState, tokenKind } from './wire.ts';
@@ -36,6 +37,7 @@ export function coordinatorService(
     ...jobMethods(options),
     ...historyMethods(options),
     ...logMethods(options),
+    ...auditMethods(options),
     ...fleetMethods(options),
     ...scheduleMethods(options.coordinator),
     ...gatewayMethods(options),
@@ -96,7 +98,9 @@ function jobMethods({
 
 function historyMethods({
   coordinator,
-}: ServiceOptions): Methods<'listTasks' | 'listAttempts' | 'listEvents' | 'listCheckpoints'> {
+}: ServiceOptions): Methods<
+  'listTasks' | 'listAttempts' | 'listEvents' | 'listCheckpoints' | 'requestCheckpoint'
+> {
   return {
     async listTasks({ job, page }, context) {
       const { items, nextCursor } = await coordinator.listTasks(
@@ -106,11 +110,11 @@ function historyMethods({
       );
       return { tasks: items.map(jobs.taskToWire), nextCursor: nextCursor ?? undefined };
     },
-    async listAttempts({ job, page }, context) {
+    async listAttempts({ job, page, task }, context) {
       const { items, nextCursor } = await coordinator.listAttempts(
         principalOf(context),
         job,
-        pageOf(page),
+        taskPageOf(page, task),
       );
       return { attempts: items.map(jobs.attemptToWire), nextCursor: nextCursor ?? undefined };
     },
@@ -122,11 +126,14 @@ function historyMethods({
       );
       return { events: items.map(jobs.eventToWire), nextCursor: nextCursor ?? undefined };
     },
-    async listCheckpoints({ job, page }, context) {
+    async requestCheckpoint({ job, task }, context) {
+      return { tasks: await coordinator.requestCheckpoint(principalOf(context), job, task) };
+    },
+    async listCheckpoints({ job, page, task }, context) {
       const { items, nextCursor } = await coordinator.listCheckpoints(
         principalOf(context),
         job,
-        pageOf(page),
+        taskPageOf(page, task),
       );
       return {
         checkpoints: items.map(jobs.checkpointToWire),

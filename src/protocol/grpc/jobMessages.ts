@@ -100,6 +100,8 @@ export function attemptToWire(attempt: AttemptView): MessageInitShape<typeof wir
     endedAtMs: w.toBigintOrNone(attempt.endedAtMs),
     result: attempt.result ?? undefined,
     resultBytes: w.toBigintOrNone(attempt.resultBytes),
+    priceMicros: w.toBigint(attempt.priceMicros),
+    chargedMicros: w.toBigint(attempt.chargedMicros),
   };
 }
 
@@ -121,6 +123,8 @@ export function attemptFromWire(message: wire.Attempt): AttemptView {
     facts: { ...message.facts },
     result: message.result ?? null,
     resultBytes: w.toNumberOrNull(message.resultBytes),
+    priceMicros: w.toNumber(message.priceMicros),
+    chargedMicros: w.toNumber(message.chargedMicros),
   };
 }
 

@@ -1,6 +1,6 @@
 /** Which page a caller asks for. */
 import type { PageRequest } from '../gen/drover/v1/coordinator_pb.ts';
-import { pageQuery, type PageQuery } from '../jobs.ts';
+import { pageQuery, taskPageQuery, type PageQuery, type TaskPageQuery } from '../jobs.ts';
 import { parse } from './check.ts';
 
 export function pageFields(page: PageRequest | undefined): { cursor?: string; limit?: number } {
@@ -12,6 +12,10 @@ export function pageFields(page: PageRequest | undefined): { cursor?: string; li
 
 export function pageOf(page: PageRequest | undefined): PageQuery {
   return parse(pageQuery, pageFields(page));
+}
+
+export function taskPageOf(page: PageRequest | undefined, task: number | undefined): TaskPageQuery {
+  return parse(taskPageQuery, { ...pageFields(page), ...(task !== undefined && { task }) });
 }
 
 /** For clients that send a key and no hash. Maps have no order on the wire, so theirs is sorted. */

@@ -31,9 +31,10 @@ export function orderPartsToWire(parts: OrderParts) {
   const { code, inputs, environment, checkpoint } = partsToWire(parts);
   return {
     ...{ code, inputs, environment, checkpoint },
-    restore: parts.restore,
+    restore: parts.restore ?? [],
     secrets: parts.secrets ?? [],
     outputs: parts.outputs ?? [],
+    maySubmit: parts.maySubmit ?? false,
     keepOnFailureMs: w.toBigint(parts.keepOnFailureMs ?? 0),
     timeLimitMs: w.toBigint(parts.timeLimitMs ?? 0),
   };
@@ -45,9 +46,10 @@ export function orderPartsFromWire(message: agentWire.AttemptOrder): OrderParts 
   const timeLimitMs = w.toNumber(message.timeLimitMs);
   return {
     ...filesFromWire(message),
-    ...(restore !== undefined && { restore }),
+    ...(restore.length > 0 && { restore }),
     ...(secrets.length > 0 && { secrets: secrets.map(secretFromWire) }),
     ...(outputs.length > 0 && { outputs }),
+    ...(message.maySubmit && { maySubmit: true }),
     ...(keepOnFailureMs > 0 && { keepOnFailureMs }),
     ...(timeLimitMs > 0 && { timeLimitMs }),
   };

@@ -131,7 +131,7 @@ const FRESH: Partial<Record<TableName, Record<string, Value>>> = {
   jobs: { round: 0, spent_micros: 0, version: 1 },
   attempts: {
     ...{ state: 'ASSIGNED', message: '', version: 1 },
-    ...{ charges: 0, charged_micros: 0, charged_device_ms: 0 },
+    ...{ charges: 0, charged_micros: 0, charged_device_ms: 0, facts: '{}' },
   },
 };
 

@@ -19,13 +19,14 @@ import type { Attempt, Checkpoint, Event, Job, JobSpec, JobState, LogRecord, Que
 import { file_drover_v1_job } from "./job_pb.ts";
 import type { Budget, BudgetLimits, Plan, UsageBy, UsageRow, Why } from "./schedule_pb.ts";
 import { file_drover_v1_schedule } from "./schedule_pb.ts";
-import type { Message } from "@bufbuild/protobuf";
+import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
+import type { JsonObject, Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file drover/v1/coordinator.proto.
  */
 export const file_drover_v1_coordinator: GenFile = /*@__PURE__*/
-  fileDesc("Chtkcm92ZXIvdjEvY29vcmRpbmF0b3IucHJvdG8SCWRyb3Zlci52MSI8CgtQYWdlUmVxdWVzdBITCgZjdXJzb3IYASABKAlIAIgBARINCgVsaW1pdBgCIAEoBUIJCgdfY3Vyc29yIiUKE0F1dGhlbnRpY2F0ZVJlcXVlc3QSDgoGc2VjcmV0GAEgASgJIlIKFEF1dGhlbnRpY2F0ZVJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIULmRyb3Zlci52MS5QcmluY2lwYWxIAIgBAUIMCgpfcHJpbmNpcGFsIo4BChFTdWJtaXRKb2JzUmVxdWVzdBIhCgVzcGVjcxgBIAMoCzISLmRyb3Zlci52MS5Kb2JTcGVjEhwKD2lkZW1wb3RlbmN5X2tleRgCIAEoCUgAiAEBEhYKCWJvZHlfaGFzaBgDIAEoCUgBiAEBQhIKEF9pZGVtcG90ZW5jeV9rZXlCDAoKX2JvZHlfaGFzaCIzChJTdWJtaXRKb2JzUmVzcG9uc2USCwoDaWRzGAEgAygJEhAKCHJlcGxheWVkGAIgASgIIhsKDUdldEpvYlJlcXVlc3QSCgoCaWQYASABKAkiLQoOR2V0Sm9iUmVzcG9uc2USGwoDam9iGAEgASgLMg4uZHJvdmVyLnYxLkpvYiK1AQoPTGlzdEpvYnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QSIgoFc3RhdGUYAiABKA4yEy5kcm92ZXIudjEuSm9iU3RhdGUSEQoEbmFtZRgDIAEoCUgAiAEBEhIKBW93bmVyGAQgASgJSAGIAQESEwoGcGFyZW50GAUgASgJSAKIAQFCBwoFX25hbWVCCAoGX293bmVyQgkKB19wYXJlbnQiWgoQTGlzdEpvYnNSZXNwb25zZRIcCgRqb2JzGAEgAygLMg4uZHJvdmVyLnYxLkpvYhIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIeChBDYW5jZWxKb2JSZXF1ZXN0EgoKAmlkGAEgASgJIjAKEUNhbmNlbEpvYlJlc3BvbnNlEhsKA2pvYhgBIAEoCzIOLmRyb3Zlci52MS5Kb2IiLQoOV2FpdEpvYlJlcXVlc3QSCgoCaWQYASABKAkSDwoHd2FpdF9tcxgCIAEoAyIuCg9XYWl0Sm9iUmVzcG9uc2USGwoDam9iGAEgASgLMg4uZHJvdmVyLnYxLkpvYiJFChBMaXN0VGFza3NSZXF1ZXN0EgsKA2pvYhgBIAEoCRIkCgRwYWdlGAIgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0Il0KEUxpc3RUYXNrc1Jlc3BvbnNlEh4KBXRhc2tzGAEgAygLMg8uZHJvdmVyLnYxLlRhc2sSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiSAoTTGlzdEF0dGVtcHRzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJmChRMaXN0QXR0ZW1wdHNSZXNwb25zZRIkCghhdHRlbXB0cxgBIAMoCzISLmRyb3Zlci52MS5BdHRlbXB0EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIkYKEUxpc3RFdmVudHNSZXF1ZXN0EgsKA2pvYhgBIAEoCRIkCgRwYWdlGAIgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0ImAKEkxpc3RFdmVudHNSZXNwb25zZRIgCgZldmVudHMYASADKAsyEC5kcm92ZXIudjEuRXZlbnQSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiSwoWTGlzdENoZWNrcG9pbnRzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJvChdMaXN0Q2hlY2twb2ludHNSZXNwb25zZRIqCgtjaGVja3BvaW50cxgBIAMoCzIVLmRyb3Zlci52MS5DaGVja3BvaW50EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIqYBCg9SZWFkTG9nc1JlcXVlc3QSCwoDam9iGAEgASgJEg0KBWFmdGVyGAIgASgDEhEKBHRhc2sYAyABKAVIAIgBARIVCghzaW5jZV9tcxgEIAEoA0gBiAEBEhcKCnRhaWxfbGluZXMYBSABKAVIAogBARIPCgd3YWl0X21zGAYgASgDQgcKBV90YXNrQgsKCV9zaW5jZV9tc0INCgtfdGFpbF9saW5lcyJZChBSZWFkTG9nc1Jlc3BvbnNlEiUKB3JlY29yZHMYASADKAsyFC5kcm92ZXIudjEuTG9nUmVjb3JkEgwKBG5leHQYAiABKAMSEAoIY29tcGxldGUYAyABKAgiqgEKFFN0cmVhbUpvYkxvZ3NSZXF1ZXN0EgsKA2pvYhgBIAEoCRINCgVhZnRlchgCIAEoAxIRCgR0YXNrGAMgASgFSACIAQESFQoIc2luY2VfbXMYBCABKANIAYgBARIXCgp0YWlsX2xpbmVzGAUgASgFSAKIAQESDgoGZm9sbG93GAYgASgIQgcKBV90YXNrQgsKCV9zaW5jZV9tc0INCgtfdGFpbF9saW5lcyJeChVTdHJlYW1Kb2JMb2dzUmVzcG9uc2USJQoHcmVjb3JkcxgBIAMoCzIULmRyb3Zlci52MS5Mb2dSZWNvcmQSDAoEbmV4dBgCIAEoAxIQCghjb21wbGV0ZRgDIAEoCCI3Cg9HZXRRdWV1ZVJlcXVlc3QSJAoEcGFnZRgBIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJkChBHZXRRdWV1ZVJlc3BvbnNlEiYKB2VudHJpZXMYASADKAsyFS5kcm92ZXIudjEuUXVldWVFbnRyeRIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIgChFFeHBsYWluSm9iUmVxdWVzdBILCgNqb2IYASABKAkiMQoSRXhwbGFpbkpvYlJlc3BvbnNlEhsKA3doeRgBIAEoCzIOLmRyb3Zlci52MS5XaHkiMgoOUGxhbkpvYlJlcXVlc3QSIAoEc3BlYxgBIAEoCzISLmRyb3Zlci52MS5Kb2JTcGVjIjAKD1BsYW5Kb2JSZXNwb25zZRIdCgRwbGFuGAEgASgLMg8uZHJvdmVyLnYxLlBsYW4iFAoSTGlzdEJ1ZGdldHNSZXF1ZXN0IjkKE0xpc3RCdWRnZXRzUmVzcG9uc2USIgoHYnVkZ2V0cxgBIAMoCzIRLmRyb3Zlci52MS5CdWRnZXQiOwoQU2V0QnVkZ2V0UmVxdWVzdBInCgZidWRnZXQYASABKAsyFy5kcm92ZXIudjEuQnVkZ2V0TGltaXRzIjYKEVNldEJ1ZGdldFJlc3BvbnNlEiEKBmJ1ZGdldBgBIAEoCzIRLmRyb3Zlci52MS5CdWRnZXQiMwoTRGVsZXRlQnVkZ2V0UmVxdWVzdBIOCgZ0ZW5hbnQYASABKAkSDAoEdXNlchgCIAEoCSIWChREZWxldGVCdWRnZXRSZXNwb25zZSJnCg9HZXRVc2FnZVJlcXVlc3QSEAoIc2luY2VfbXMYASABKAMSFQoIdW50aWxfbXMYAiABKANIAIgBARIeCgJieRgDIAEoDjISLmRyb3Zlci52MS5Vc2FnZUJ5QgsKCV91bnRpbF9tcyI1ChBHZXRVc2FnZVJlc3BvbnNlEiEKBHJvd3MYASADKAsyEy5kcm92ZXIudjEuVXNhZ2VSb3ciEwoRR2V0Q2x1c3RlclJlcXVlc3QiOQoSR2V0Q2x1c3RlclJlc3BvbnNlEiMKB2NsdXN0ZXIYASABKAsyEi5kcm92ZXIudjEuQ2x1c3RlciI6ChJMaXN0V29ya2Vyc1JlcXVlc3QSJAoEcGFnZRgBIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJjChNMaXN0V29ya2Vyc1Jlc3BvbnNlEiIKB3dvcmtlcnMYASADKAsyES5kcm92ZXIudjEuV29ya2VyEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIjYKElNldERyYWluaW5nUmVxdWVzdBIOCgZ3b3JrZXIYASABKAkSEAoIZHJhaW5pbmcYAiABKAgiOAoTU2V0RHJhaW5pbmdSZXNwb25zZRIhCgZ3b3JrZXIYASABKAsyES5kcm92ZXIudjEuV29ya2VyIjkKEUxpc3RUb2tlbnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiYAoSTGlzdFRva2Vuc1Jlc3BvbnNlEiAKBnRva2VucxgBIAMoCzIQLmRyb3Zlci52MS5Ub2tlbhIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciLWAQoSQ3JlYXRlVG9rZW5SZXF1ZXN0EiIKBGtpbmQYASABKA4yFC5kcm92ZXIudjEuVG9rZW5LaW5kEgwKBG5hbWUYAiABKAkSEQoEdXNlchgDIAEoCUgAiAEBEg4KBnNjb3BlcxgEIAMoCRIRCgRwb29sGAUgASgJSAGIAQESGAoQbWF4X2xpdmVfd29ya2VycxgGIAEoBRIaCg1leHBpcmVzX2luX21zGAcgASgDSAKIAQFCBwoFX3VzZXJCBwoFX3Bvb2xCEAoOX2V4cGlyZXNfaW5fbXMiNgoTQ3JlYXRlVG9rZW5SZXNwb25zZRIfCgV0b2tlbhgBIAEoCzIQLmRyb3Zlci52MS5Ub2tlbiIgChJSZXZva2VUb2tlblJlcXVlc3QSCgoCaWQYASABKAkiNgoTUmV2b2tlVG9rZW5SZXNwb25zZRIfCgV0b2tlbhgBIAEoCzIQLmRyb3Zlci52MS5Ub2tlbiI3ChZSZWdpc3RlckdhdGV3YXlSZXF1ZXN0EgsKA3VybBgBIAEoCRIQCghsZWFzZV9tcxgCIAEoAyIZChdSZWdpc3RlckdhdGV3YXlSZXNwb25zZSI2ChFPcGVuVHVubmVsUmVxdWVzdBIMCgR0YXNrGAEgASgJEhMKC2dhdGV3YXlfdXJsGAIgASgJIkoKEk9wZW5UdW5uZWxSZXNwb25zZRITCgt0aWNrZXRfaGFzaBgBIAEoCRIOCgZ3b3JrZXIYAiABKAkSDwoHYXR0ZW1wdBgDIAEoCSISChBSZWFkaW5lc3NSZXF1ZXN0IlkKEVJlYWRpbmVzc1Jlc3BvbnNlEg0KBXJlYWR5GAEgASgIEg8KB3JlYXNvbnMYAiADKAkSJAoFbG9vcHMYAyADKAsyFS5kcm92ZXIudjEuTG9vcEhlYWx0aCIQCg5NZXRyaWNzUmVxdWVzdCIfCg9NZXRyaWNzUmVzcG9uc2USDAoEdGV4dBgBIAEoCTKLEQoLQ29vcmRpbmF0b3ISTwoMQXV0aGVudGljYXRlEh4uZHJvdmVyLnYxLkF1dGhlbnRpY2F0ZVJlcXVlc3QaHy5kcm92ZXIudjEuQXV0aGVudGljYXRlUmVzcG9uc2USSQoKU3VibWl0Sm9icxIcLmRyb3Zlci52MS5TdWJtaXRKb2JzUmVxdWVzdBodLmRyb3Zlci52MS5TdWJtaXRKb2JzUmVzcG9uc2USPQoGR2V0Sm9iEhguZHJvdmVyLnYxLkdldEpvYlJlcXVlc3QaGS5kcm92ZXIudjEuR2V0Sm9iUmVzcG9uc2USQwoITGlzdEpvYnMSGi5kcm92ZXIudjEuTGlzdEpvYnNSZXF1ZXN0GhsuZHJvdmVyLnYxLkxpc3RKb2JzUmVzcG9uc2USRgoJQ2FuY2VsSm9iEhsuZHJvdmVyLnYxLkNhbmNlbEpvYlJlcXVlc3QaHC5kcm92ZXIudjEuQ2FuY2VsSm9iUmVzcG9uc2USQAoHV2FpdEpvYhIZLmRyb3Zlci52MS5XYWl0Sm9iUmVxdWVzdBoaLmRyb3Zlci52MS5XYWl0Sm9iUmVzcG9uc2USRgoJTGlzdFRhc2tzEhsuZHJvdmVyLnYxLkxpc3RUYXNrc1JlcXVlc3QaHC5kcm92ZXIudjEuTGlzdFRhc2tzUmVzcG9uc2USTwoMTGlzdEF0dGVtcHRzEh4uZHJvdmVyLnYxLkxpc3RBdHRlbXB0c1JlcXVlc3QaHy5kcm92ZXIudjEuTGlzdEF0dGVtcHRzUmVzcG9uc2USSQoKTGlzdEV2ZW50cxIcLmRyb3Zlci52MS5MaXN0RXZlbnRzUmVxdWVzdBodLmRyb3Zlci52MS5MaXN0RXZlbnRzUmVzcG9uc2USWAoPTGlzdENoZWNrcG9pbnRzEiEuZHJvdmVyLnYxLkxpc3RDaGVja3BvaW50c1JlcXVlc3QaIi5kcm92ZXIudjEuTGlzdENoZWNrcG9pbnRzUmVzcG9uc2USQwoIUmVhZExvZ3MSGi5kcm92ZXIudjEuUmVhZExvZ3NSZXF1ZXN0GhsuZHJvdmVyLnYxLlJlYWRMb2dzUmVzcG9uc2USVAoNU3RyZWFtSm9iTG9ncxIfLmRyb3Zlci52MS5TdHJlYW1Kb2JMb2dzUmVxdWVzdBogLmRyb3Zlci52MS5TdHJlYW1Kb2JMb2dzUmVzcG9uc2UwARJDCghHZXRRdWV1ZRIaLmRyb3Zlci52MS5HZXRRdWV1ZVJlcXVlc3QaGy5kcm92ZXIudjEuR2V0UXVldWVSZXNwb25zZRJJCgpFeHBsYWluSm9iEhwuZHJvdmVyLnYxLkV4cGxhaW5Kb2JSZXF1ZXN0Gh0uZHJvdmVyLnYxLkV4cGxhaW5Kb2JSZXNwb25zZRJACgdQbGFuSm9iEhkuZHJvdmVyLnYxLlBsYW5Kb2JSZXF1ZXN0GhouZHJvdmVyLnYxLlBsYW5Kb2JSZXNwb25zZRJMCgtMaXN0QnVkZ2V0cxIdLmRyb3Zlci52MS5MaXN0QnVkZ2V0c1JlcXVlc3QaHi5kcm92ZXIudjEuTGlzdEJ1ZGdldHNSZXNwb25zZRJGCglTZXRCdWRnZXQSGy5kcm92ZXIudjEuU2V0QnVkZ2V0UmVxdWVzdBocLmRyb3Zlci52MS5TZXRCdWRnZXRSZXNwb25zZRJPCgxEZWxldGVCdWRnZXQSHi5kcm92ZXIudjEuRGVsZXRlQnVkZ2V0UmVxdWVzdBofLmRyb3Zlci52MS5EZWxldGVCdWRnZXRSZXNwb25zZRJDCghHZXRVc2FnZRIaLmRyb3Zlci52MS5HZXRVc2FnZVJlcXVlc3QaGy5kcm92ZXIudjEuR2V0VXNhZ2VSZXNwb25zZRJJCgpHZXRDbHVzdGVyEhwuZHJvdmVyLnYxLkdldENsdXN0ZXJSZXF1ZXN0Gh0uZHJvdmVyLnYxLkdldENsdXN0ZXJSZXNwb25zZRJMCgtMaXN0V29ya2VycxIdLmRyb3Zlci52MS5MaXN0V29ya2Vyc1JlcXVlc3QaHi5kcm92ZXIudjEuTGlzdFdvcmtlcnNSZXNwb25zZRJMCgtTZXREcmFpbmluZxIdLmRyb3Zlci52MS5TZXREcmFpbmluZ1JlcXVlc3QaHi5kcm92ZXIudjEuU2V0RHJhaW5pbmdSZXNwb25zZRJJCgpMaXN0VG9rZW5zEhwuZHJvdmVyLnYxLkxpc3RUb2tlbnNSZXF1ZXN0Gh0uZHJvdmVyLnYxLkxpc3RUb2tlbnNSZXNwb25zZRJMCgtDcmVhdGVUb2tlbhIdLmRyb3Zlci52MS5DcmVhdGVUb2tlblJlcXVlc3QaHi5kcm92ZXIudjEuQ3JlYXRlVG9rZW5SZXNwb25zZRJMCgtSZXZva2VUb2tlbhIdLmRyb3Zlci52MS5SZXZva2VUb2tlblJlcXVlc3QaHi5kcm92ZXIudjEuUmV2b2tlVG9rZW5SZXNwb25zZRJYCg9SZWdpc3RlckdhdGV3YXkSIS5kcm92ZXIudjEuUmVnaXN0ZXJHYXRld2F5UmVxdWVzdBoiLmRyb3Zlci52MS5SZWdpc3RlckdhdGV3YXlSZXNwb25zZRJJCgpPcGVuVHVubmVsEhwuZHJvdmVyLnYxLk9wZW5UdW5uZWxSZXF1ZXN0Gh0uZHJvdmVyLnYxLk9wZW5UdW5uZWxSZXNwb25zZRJGCglSZWFkaW5lc3MSGy5kcm92ZXIudjEuUmVhZGluZXNzUmVxdWVzdBocLmRyb3Zlci52MS5SZWFkaW5lc3NSZXNwb25zZRJACgdNZXRyaWNzEhkuZHJvdmVyLnYxLk1ldHJpY3NSZXF1ZXN0GhouZHJvdmVyLnYxLk1ldHJpY3NSZXNwb25zZWIGcHJvdG8z", [file_drover_v1_fleet, file_drover_v1_job, file_drover_v1_schedule]);
+  fileDesc("Chtkcm92ZXIvdjEvY29vcmRpbmF0b3IucHJvdG8SCWRyb3Zlci52MSI8CgtQYWdlUmVxdWVzdBITCgZjdXJzb3IYASABKAlIAIgBARINCgVsaW1pdBgCIAEoBUIJCgdfY3Vyc29yIiUKE0F1dGhlbnRpY2F0ZVJlcXVlc3QSDgoGc2VjcmV0GAEgASgJIlIKFEF1dGhlbnRpY2F0ZVJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIULmRyb3Zlci52MS5QcmluY2lwYWxIAIgBAUIMCgpfcHJpbmNpcGFsIo4BChFTdWJtaXRKb2JzUmVxdWVzdBIhCgVzcGVjcxgBIAMoCzISLmRyb3Zlci52MS5Kb2JTcGVjEhwKD2lkZW1wb3RlbmN5X2tleRgCIAEoCUgAiAEBEhYKCWJvZHlfaGFzaBgDIAEoCUgBiAEBQhIKEF9pZGVtcG90ZW5jeV9rZXlCDAoKX2JvZHlfaGFzaCIzChJTdWJtaXRKb2JzUmVzcG9uc2USCwoDaWRzGAEgAygJEhAKCHJlcGxheWVkGAIgASgIIhsKDUdldEpvYlJlcXVlc3QSCgoCaWQYASABKAkiLQoOR2V0Sm9iUmVzcG9uc2USGwoDam9iGAEgASgLMg4uZHJvdmVyLnYxLkpvYiK1AQoPTGlzdEpvYnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QSIgoFc3RhdGUYAiABKA4yEy5kcm92ZXIudjEuSm9iU3RhdGUSEQoEbmFtZRgDIAEoCUgAiAEBEhIKBW93bmVyGAQgASgJSAGIAQESEwoGcGFyZW50GAUgASgJSAKIAQFCBwoFX25hbWVCCAoGX293bmVyQgkKB19wYXJlbnQiWgoQTGlzdEpvYnNSZXNwb25zZRIcCgRqb2JzGAEgAygLMg4uZHJvdmVyLnYxLkpvYhIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIeChBDYW5jZWxKb2JSZXF1ZXN0EgoKAmlkGAEgASgJIjAKEUNhbmNlbEpvYlJlc3BvbnNlEhsKA2pvYhgBIAEoCzIOLmRyb3Zlci52MS5Kb2IiLQoOV2FpdEpvYlJlcXVlc3QSCgoCaWQYASABKAkSDwoHd2FpdF9tcxgCIAEoAyIuCg9XYWl0Sm9iUmVzcG9uc2USGwoDam9iGAEgASgLMg4uZHJvdmVyLnYxLkpvYiJFChBMaXN0VGFza3NSZXF1ZXN0EgsKA2pvYhgBIAEoCRIkCgRwYWdlGAIgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0Il0KEUxpc3RUYXNrc1Jlc3BvbnNlEh4KBXRhc2tzGAEgAygLMg8uZHJvdmVyLnYxLlRhc2sSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiZAoTTGlzdEF0dGVtcHRzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdBIRCgR0YXNrGAMgASgFSACIAQFCBwoFX3Rhc2siZgoUTGlzdEF0dGVtcHRzUmVzcG9uc2USJAoIYXR0ZW1wdHMYASADKAsyEi5kcm92ZXIudjEuQXR0ZW1wdBIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciJGChFMaXN0RXZlbnRzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJgChJMaXN0RXZlbnRzUmVzcG9uc2USIAoGZXZlbnRzGAEgAygLMhAuZHJvdmVyLnYxLkV2ZW50EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yImcKFkxpc3RDaGVja3BvaW50c1JlcXVlc3QSCwoDam9iGAEgASgJEiQKBHBhZ2UYAiABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QSEQoEdGFzaxgDIAEoBUgAiAEBQgcKBV90YXNrIkMKGFJlcXVlc3RDaGVja3BvaW50UmVxdWVzdBILCgNqb2IYASABKAkSEQoEdGFzaxgCIAEoBUgAiAEBQgcKBV90YXNrIioKGVJlcXVlc3RDaGVja3BvaW50UmVzcG9uc2USDQoFdGFza3MYASADKAkibwoXTGlzdENoZWNrcG9pbnRzUmVzcG9uc2USKgoLY2hlY2twb2ludHMYASADKAsyFS5kcm92ZXIudjEuQ2hlY2twb2ludBIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciI4ChBMaXN0QXVkaXRSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiXwoRTGlzdEF1ZGl0UmVzcG9uc2USIAoGZXZlbnRzGAEgAygLMhAuZHJvdmVyLnYxLkV2ZW50EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIl0KE1JlY29yZEFjY2Vzc1JlcXVlc3QSCwoDaG93GAEgASgJEg8KB2F0dGVtcHQYAiABKAkSKAoHZGV0YWlscxgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QiFgoUUmVjb3JkQWNjZXNzUmVzcG9uc2UipgEKD1JlYWRMb2dzUmVxdWVzdBILCgNqb2IYASABKAkSDQoFYWZ0ZXIYAiABKAMSEQoEdGFzaxgDIAEoBUgAiAEBEhUKCHNpbmNlX21zGAQgASgDSAGIAQESFwoKdGFpbF9saW5lcxgFIAEoBUgCiAEBEg8KB3dhaXRfbXMYBiABKANCBwoFX3Rhc2tCCwoJX3NpbmNlX21zQg0KC190YWlsX2xpbmVzIlkKEFJlYWRMb2dzUmVzcG9uc2USJQoHcmVjb3JkcxgBIAMoCzIULmRyb3Zlci52MS5Mb2dSZWNvcmQSDAoEbmV4dBgCIAEoAxIQCghjb21wbGV0ZRgDIAEoCCKqAQoUU3RyZWFtSm9iTG9nc1JlcXVlc3QSCwoDam9iGAEgASgJEg0KBWFmdGVyGAIgASgDEhEKBHRhc2sYAyABKAVIAIgBARIVCghzaW5jZV9tcxgEIAEoA0gBiAEBEhcKCnRhaWxfbGluZXMYBSABKAVIAogBARIOCgZmb2xsb3cYBiABKAhCBwoFX3Rhc2tCCwoJX3NpbmNlX21zQg0KC190YWlsX2xpbmVzIl4KFVN0cmVhbUpvYkxvZ3NSZXNwb25zZRIlCgdyZWNvcmRzGAEgAygLMhQuZHJvdmVyLnYxLkxvZ1JlY29yZBIMCgRuZXh0GAIgASgDEhAKCGNvbXBsZXRlGAMgASgIIjcKD0dldFF1ZXVlUmVxdWVzdBIkCgRwYWdlGAEgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0ImQKEEdldFF1ZXVlUmVzcG9uc2USJgoHZW50cmllcxgBIAMoCzIVLmRyb3Zlci52MS5RdWV1ZUVudHJ5EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIiAKEUV4cGxhaW5Kb2JSZXF1ZXN0EgsKA2pvYhgBIAEoCSIxChJFeHBsYWluSm9iUmVzcG9uc2USGwoDd2h5GAEgASgLMg4uZHJvdmVyLnYxLldoeSIyCg5QbGFuSm9iUmVxdWVzdBIgCgRzcGVjGAEgASgLMhIuZHJvdmVyLnYxLkpvYlNwZWMiMAoPUGxhbkpvYlJlc3BvbnNlEh0KBHBsYW4YASABKAsyDy5kcm92ZXIudjEuUGxhbiIUChJMaXN0QnVkZ2V0c1JlcXVlc3QiOQoTTGlzdEJ1ZGdldHNSZXNwb25zZRIiCgdidWRnZXRzGAEgAygLMhEuZHJvdmVyLnYxLkJ1ZGdldCI7ChBTZXRCdWRnZXRSZXF1ZXN0EicKBmJ1ZGdldBgBIAEoCzIXLmRyb3Zlci52MS5CdWRnZXRMaW1pdHMiNgoRU2V0QnVkZ2V0UmVzcG9uc2USIQoGYnVkZ2V0GAEgASgLMhEuZHJvdmVyLnYxLkJ1ZGdldCIzChNEZWxldGVCdWRnZXRSZXF1ZXN0Eg4KBnRlbmFudBgBIAEoCRIMCgR1c2VyGAIgASgJIhYKFERlbGV0ZUJ1ZGdldFJlc3BvbnNlImcKD0dldFVzYWdlUmVxdWVzdBIQCghzaW5jZV9tcxgBIAEoAxIVCgh1bnRpbF9tcxgCIAEoA0gAiAEBEh4KAmJ5GAMgASgOMhIuZHJvdmVyLnYxLlVzYWdlQnlCCwoJX3VudGlsX21zIjUKEEdldFVzYWdlUmVzcG9uc2USIQoEcm93cxgBIAMoCzITLmRyb3Zlci52MS5Vc2FnZVJvdyITChFHZXRDbHVzdGVyUmVxdWVzdCI5ChJHZXRDbHVzdGVyUmVzcG9uc2USIwoHY2x1c3RlchgBIAEoCzISLmRyb3Zlci52MS5DbHVzdGVyIjoKEkxpc3RXb3JrZXJzUmVxdWVzdBIkCgRwYWdlGAEgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0ImMKE0xpc3RXb3JrZXJzUmVzcG9uc2USIgoHd29ya2VycxgBIAMoCzIRLmRyb3Zlci52MS5Xb3JrZXISGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiNgoSU2V0RHJhaW5pbmdSZXF1ZXN0Eg4KBndvcmtlchgBIAEoCRIQCghkcmFpbmluZxgCIAEoCCI4ChNTZXREcmFpbmluZ1Jlc3BvbnNlEiEKBndvcmtlchgBIAEoCzIRLmRyb3Zlci52MS5Xb3JrZXIiOQoRTGlzdFRva2Vuc1JlcXVlc3QSJAoEcGFnZRgBIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJgChJMaXN0VG9rZW5zUmVzcG9uc2USIAoGdG9rZW5zGAEgAygLMhAuZHJvdmVyLnYxLlRva2VuEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yItYBChJDcmVhdGVUb2tlblJlcXVlc3QSIgoEa2luZBgBIAEoDjIULmRyb3Zlci52MS5Ub2tlbktpbmQSDAoEbmFtZRgCIAEoCRIRCgR1c2VyGAMgASgJSACIAQESDgoGc2NvcGVzGAQgAygJEhEKBHBvb2wYBSABKAlIAYgBARIYChBtYXhfbGl2ZV93b3JrZXJzGAYgASgFEhoKDWV4cGlyZXNfaW5fbXMYByABKANIAogBAUIHCgVfdXNlckIHCgVfcG9vbEIQCg5fZXhwaXJlc19pbl9tcyI2ChNDcmVhdGVUb2tlblJlc3BvbnNlEh8KBXRva2VuGAEgASgLMhAuZHJvdmVyLnYxLlRva2VuIiAKElJldm9rZVRva2VuUmVxdWVzdBIKCgJpZBgBIAEoCSI2ChNSZXZva2VUb2tlblJlc3BvbnNlEh8KBXRva2VuGAEgASgLMhAuZHJvdmVyLnYxLlRva2VuIjcKFlJlZ2lzdGVyR2F0ZXdheVJlcXVlc3QSCwoDdXJsGAEgASgJEhAKCGxlYXNlX21zGAIgASgDIhkKF1JlZ2lzdGVyR2F0ZXdheVJlc3BvbnNlIjYKEU9wZW5UdW5uZWxSZXF1ZXN0EgwKBHRhc2sYASABKAkSEwoLZ2F0ZXdheV91cmwYAiABKAkiSgoST3BlblR1bm5lbFJlc3BvbnNlEhMKC3RpY2tldF9oYXNoGAEgASgJEg4KBndvcmtlchgCIAEoCRIPCgdhdHRlbXB0GAMgASgJIhIKEFJlYWRpbmVzc1JlcXVlc3QiWQoRUmVhZGluZXNzUmVzcG9uc2USDQoFcmVhZHkYASABKAgSDwoHcmVhc29ucxgCIAMoCRIkCgVsb29wcxgDIAMoCzIVLmRyb3Zlci52MS5Mb29wSGVhbHRoIhAKDk1ldHJpY3NSZXF1ZXN0Ih8KD01ldHJpY3NSZXNwb25zZRIMCgR0ZXh0GAEgASgJMoQTCgtDb29yZGluYXRvchJPCgxBdXRoZW50aWNhdGUSHi5kcm92ZXIudjEuQXV0aGVudGljYXRlUmVxdWVzdBofLmRyb3Zlci52MS5BdXRoZW50aWNhdGVSZXNwb25zZRJJCgpTdWJtaXRKb2JzEhwuZHJvdmVyLnYxLlN1Ym1pdEpvYnNSZXF1ZXN0Gh0uZHJvdmVyLnYxLlN1Ym1pdEpvYnNSZXNwb25zZRI9CgZHZXRKb2ISGC5kcm92ZXIudjEuR2V0Sm9iUmVxdWVzdBoZLmRyb3Zlci52MS5HZXRKb2JSZXNwb25zZRJDCghMaXN0Sm9icxIaLmRyb3Zlci52MS5MaXN0Sm9ic1JlcXVlc3QaGy5kcm92ZXIudjEuTGlzdEpvYnNSZXNwb25zZRJGCglDYW5jZWxKb2ISGy5kcm92ZXIudjEuQ2FuY2VsSm9iUmVxdWVzdBocLmRyb3Zlci52MS5DYW5jZWxKb2JSZXNwb25zZRJACgdXYWl0Sm9iEhkuZHJvdmVyLnYxLldhaXRKb2JSZXF1ZXN0GhouZHJvdmVyLnYxLldhaXRKb2JSZXNwb25zZRJGCglMaXN0VGFza3MSGy5kcm92ZXIudjEuTGlzdFRhc2tzUmVxdWVzdBocLmRyb3Zlci52MS5MaXN0VGFza3NSZXNwb25zZRJPCgxMaXN0QXR0ZW1wdHMSHi5kcm92ZXIudjEuTGlzdEF0dGVtcHRzUmVxdWVzdBofLmRyb3Zlci52MS5MaXN0QXR0ZW1wdHNSZXNwb25zZRJJCgpMaXN0RXZlbnRzEhwuZHJvdmVyLnYxLkxpc3RFdmVudHNSZXF1ZXN0Gh0uZHJvdmVyLnYxLkxpc3RFdmVudHNSZXNwb25zZRJYCg9MaXN0Q2hlY2twb2ludHMSIS5kcm92ZXIudjEuTGlzdENoZWNrcG9pbnRzUmVxdWVzdBoiLmRyb3Zlci52MS5MaXN0Q2hlY2twb2ludHNSZXNwb25zZRJeChFSZXF1ZXN0Q2hlY2twb2ludBIjLmRyb3Zlci52MS5SZXF1ZXN0Q2hlY2twb2ludFJlcXVlc3QaJC5kcm92ZXIudjEuUmVxdWVzdENoZWNrcG9pbnRSZXNwb25zZRJGCglMaXN0QXVkaXQSGy5kcm92ZXIudjEuTGlzdEF1ZGl0UmVxdWVzdBocLmRyb3Zlci52MS5MaXN0QXVkaXRSZXNwb25zZRJPCgxSZWNvcmRBY2Nlc3MSHi5kcm92ZXIudjEuUmVjb3JkQWNjZXNzUmVxdWVzdBofLmRyb3Zlci52MS5SZWNvcmRBY2Nlc3NSZXNwb25zZRJDCghSZWFkTG9ncxIaLmRyb3Zlci52MS5SZWFkTG9nc1JlcXVlc3QaGy5kcm92ZXIudjEuUmVhZExvZ3NSZXNwb25zZRJUCg1TdHJlYW1Kb2JMb2dzEh8uZHJvdmVyLnYxLlN0cmVhbUpvYkxvZ3NSZXF1ZXN0GiAuZHJvdmVyLnYxLlN0cmVhbUpvYkxvZ3NSZXNwb25zZTABEkMKCEdldFF1ZXVlEhouZHJvdmVyLnYxLkdldFF1ZXVlUmVxdWVzdBobLmRyb3Zlci52MS5HZXRRdWV1ZVJlc3BvbnNlEkkKCkV4cGxhaW5Kb2ISHC5kcm92ZXIudjEuRXhwbGFpbkpvYlJlcXVlc3QaHS5kcm92ZXIudjEuRXhwbGFpbkpvYlJlc3BvbnNlEkAKB1BsYW5Kb2ISGS5kcm92ZXIudjEuUGxhbkpvYlJlcXVlc3QaGi5kcm92ZXIudjEuUGxhbkpvYlJlc3BvbnNlEkwKC0xpc3RCdWRnZXRzEh0uZHJvdmVyLnYxLkxpc3RCdWRnZXRzUmVxdWVzdBoeLmRyb3Zlci52MS5MaXN0QnVkZ2V0c1Jlc3BvbnNlEkYKCVNldEJ1ZGdldBIbLmRyb3Zlci52MS5TZXRCdWRnZXRSZXF1ZXN0GhwuZHJvdmVyLnYxLlNldEJ1ZGdldFJlc3BvbnNlEk8KDERlbGV0ZUJ1ZGdldBIeLmRyb3Zlci52MS5EZWxldGVCdWRnZXRSZXF1ZXN0Gh8uZHJvdmVyLnYxLkRlbGV0ZUJ1ZGdldFJlc3BvbnNlEkMKCEdldFVzYWdlEhouZHJvdmVyLnYxLkdldFVzYWdlUmVxdWVzdBobLmRyb3Zlci52MS5HZXRVc2FnZVJlc3BvbnNlEkkKCkdldENsdXN0ZXISHC5kcm92ZXIudjEuR2V0Q2x1c3RlclJlcXVlc3QaHS5kcm92ZXIudjEuR2V0Q2x1c3RlclJlc3BvbnNlEkwKC0xpc3RXb3JrZXJzEh0uZHJvdmVyLnYxLkxpc3RXb3JrZXJzUmVxdWVzdBoeLmRyb3Zlci52MS5MaXN0V29ya2Vyc1Jlc3BvbnNlEkwKC1NldERyYWluaW5nEh0uZHJvdmVyLnYxLlNldERyYWluaW5nUmVxdWVzdBoeLmRyb3Zlci52MS5TZXREcmFpbmluZ1Jlc3BvbnNlEkkKCkxpc3RUb2tlbnMSHC5kcm92ZXIudjEuTGlzdFRva2Vuc1JlcXVlc3QaHS5kcm92ZXIudjEuTGlzdFRva2Vuc1Jlc3BvbnNlEkwKC0NyZWF0ZVRva2VuEh0uZHJvdmVyLnYxLkNyZWF0ZVRva2VuUmVxdWVzdBoeLmRyb3Zlci52MS5DcmVhdGVUb2tlblJlc3BvbnNlEkwKC1Jldm9rZVRva2VuEh0uZHJvdmVyLnYxLlJldm9rZVRva2VuUmVxdWVzdBoeLmRyb3Zlci52MS5SZXZva2VUb2tlblJlc3BvbnNlElgKD1JlZ2lzdGVyR2F0ZXdheRIhLmRyb3Zlci52MS5SZWdpc3RlckdhdGV3YXlSZXF1ZXN0GiIuZHJvdmVyLnYxLlJlZ2lzdGVyR2F0ZXdheVJlc3BvbnNlEkkKCk9wZW5UdW5uZWwSHC5kcm92ZXIudjEuT3BlblR1bm5lbFJlcXVlc3QaHS5kcm92ZXIudjEuT3BlblR1bm5lbFJlc3BvbnNlEkYKCVJlYWRpbmVzcxIbLmRyb3Zlci52MS5SZWFkaW5lc3NSZXF1ZXN0GhwuZHJvdmVyLnYxLlJlYWRpbmVzc1Jlc3BvbnNlEkAKB01ldHJpY3MSGS5kcm92ZXIudjEuTWV0cmljc1JlcXVlc3QaGi5kcm92ZXIudjEuTWV0cmljc1Jlc3BvbnNlYgZwcm90bzM", [file_drover_v1_fleet, file_drover_v1_job, file_drover_v1_schedule, file_google_protobuf_struct]);
 
 /**
  * Which part of a list.
@@ -407,6 +408,13 @@ export type ListAttemptsRequest = Message<"drover.v1.ListAttemptsRequest"> & {
    * @generated from field: drover.v1.PageRequest page = 2;
    */
   page?: PageRequest | undefined;
+
+  /**
+   * Only this task's, by index.
+   *
+   * @generated from field: optional int32 task = 3;
+   */
+  task?: number | undefined;
 };
 
 /**
@@ -507,6 +515,13 @@ export type ListCheckpointsRequest = Message<"drover.v1.ListCheckpointsRequest">
    * @generated from field: drover.v1.PageRequest page = 2;
    */
   page?: PageRequest | undefined;
+
+  /**
+   * Only this task's, by index.
+   *
+   * @generated from field: optional int32 task = 3;
+   */
+  task?: number | undefined;
 };
 
 /**
@@ -515,6 +530,51 @@ export type ListCheckpointsRequest = Message<"drover.v1.ListCheckpointsRequest">
  */
 export const ListCheckpointsRequestSchema: GenMessage<ListCheckpointsRequest> = /*@__PURE__*/
   messageDesc(file_drover_v1_coordinator, 19);
+
+/**
+ * Of which job, or which of its tasks.
+ *
+ * @generated from message drover.v1.RequestCheckpointRequest
+ */
+export type RequestCheckpointRequest = Message<"drover.v1.RequestCheckpointRequest"> & {
+  /**
+   * @generated from field: string job = 1;
+   */
+  job: string;
+
+  /**
+   * Only this task, by index.
+   *
+   * @generated from field: optional int32 task = 2;
+   */
+  task?: number | undefined;
+};
+
+/**
+ * Describes the message drover.v1.RequestCheckpointRequest.
+ * Use `create(RequestCheckpointRequestSchema)` to create a new message.
+ */
+export const RequestCheckpointRequestSchema: GenMessage<RequestCheckpointRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 20);
+
+/**
+ * Who was asked.
+ *
+ * @generated from message drover.v1.RequestCheckpointResponse
+ */
+export type RequestCheckpointResponse = Message<"drover.v1.RequestCheckpointResponse"> & {
+  /**
+   * @generated from field: repeated string tasks = 1;
+   */
+  tasks: string[];
+};
+
+/**
+ * Describes the message drover.v1.RequestCheckpointResponse.
+ * Use `create(RequestCheckpointResponseSchema)` to create a new message.
+ */
+export const RequestCheckpointResponseSchema: GenMessage<RequestCheckpointResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 21);
 
 /**
  * One page.
@@ -540,7 +600,102 @@ export type ListCheckpointsResponse = Message<"drover.v1.ListCheckpointsResponse
  * Use `create(ListCheckpointsResponseSchema)` to create a new message.
  */
 export const ListCheckpointsResponseSchema: GenMessage<ListCheckpointsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 20);
+  messageDesc(file_drover_v1_coordinator, 22);
+
+/**
+ * Which page.
+ *
+ * @generated from message drover.v1.ListAuditRequest
+ */
+export type ListAuditRequest = Message<"drover.v1.ListAuditRequest"> & {
+  /**
+   * @generated from field: drover.v1.PageRequest page = 1;
+   */
+  page?: PageRequest | undefined;
+};
+
+/**
+ * Describes the message drover.v1.ListAuditRequest.
+ * Use `create(ListAuditRequestSchema)` to create a new message.
+ */
+export const ListAuditRequestSchema: GenMessage<ListAuditRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 23);
+
+/**
+ * One page.
+ *
+ * @generated from message drover.v1.ListAuditResponse
+ */
+export type ListAuditResponse = Message<"drover.v1.ListAuditResponse"> & {
+  /**
+   * @generated from field: repeated drover.v1.Event events = 1;
+   */
+  events: Event[];
+
+  /**
+   * Absent at the end.
+   *
+   * @generated from field: optional string next_cursor = 2;
+   */
+  nextCursor?: string | undefined;
+};
+
+/**
+ * Describes the message drover.v1.ListAuditResponse.
+ * Use `create(ListAuditResponseSchema)` to create a new message.
+ */
+export const ListAuditResponseSchema: GenMessage<ListAuditResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 24);
+
+/**
+ * A look into a running task.
+ *
+ * @generated from message drover.v1.RecordAccessRequest
+ */
+export type RecordAccessRequest = Message<"drover.v1.RecordAccessRequest"> & {
+  /**
+   * `exec`, `tcp`, `unix`, `ssh`, `ps`, `profile`.
+   *
+   * @generated from field: string how = 1;
+   */
+  how: string;
+
+  /**
+   * The attempt's uid.
+   *
+   * @generated from field: string attempt = 2;
+   */
+  attempt: string;
+
+  /**
+   * The port, the socket, the process: whatever the kind has.
+   *
+   * @generated from field: google.protobuf.Struct details = 3;
+   */
+  details?: JsonObject | undefined;
+};
+
+/**
+ * Describes the message drover.v1.RecordAccessRequest.
+ * Use `create(RecordAccessRequestSchema)` to create a new message.
+ */
+export const RecordAccessRequestSchema: GenMessage<RecordAccessRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 25);
+
+/**
+ * Nothing to say.
+ *
+ * @generated from message drover.v1.RecordAccessResponse
+ */
+export type RecordAccessResponse = Message<"drover.v1.RecordAccessResponse"> & {
+};
+
+/**
+ * Describes the message drover.v1.RecordAccessResponse.
+ * Use `create(RecordAccessResponseSchema)` to create a new message.
+ */
+export const RecordAccessResponseSchema: GenMessage<RecordAccessResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 26);
 
 /**
  * Which part of the output.
@@ -592,7 +747,7 @@ export type ReadLogsRequest = Message<"drover.v1.ReadLogsRequest"> & {
  * Use `create(ReadLogsRequestSchema)` to create a new message.
  */
 export const ReadLogsRequestSchema: GenMessage<ReadLogsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 21);
+  messageDesc(file_drover_v1_coordinator, 27);
 
 /**
  * One page.
@@ -625,7 +780,7 @@ export type ReadLogsResponse = Message<"drover.v1.ReadLogsResponse"> & {
  * Use `create(ReadLogsResponseSchema)` to create a new message.
  */
 export const ReadLogsResponseSchema: GenMessage<ReadLogsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 22);
+  messageDesc(file_drover_v1_coordinator, 28);
 
 /**
  * Which part of the output.
@@ -677,7 +832,7 @@ export type StreamJobLogsRequest = Message<"drover.v1.StreamJobLogsRequest"> & {
  * Use `create(StreamJobLogsRequestSchema)` to create a new message.
  */
 export const StreamJobLogsRequestSchema: GenMessage<StreamJobLogsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 23);
+  messageDesc(file_drover_v1_coordinator, 29);
 
 /**
  * One page of the stream.
@@ -710,7 +865,7 @@ export type StreamJobLogsResponse = Message<"drover.v1.StreamJobLogsResponse"> &
  * Use `create(StreamJobLogsResponseSchema)` to create a new message.
  */
 export const StreamJobLogsResponseSchema: GenMessage<StreamJobLogsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 24);
+  messageDesc(file_drover_v1_coordinator, 30);
 
 /**
  * Which part.
@@ -729,7 +884,7 @@ export type GetQueueRequest = Message<"drover.v1.GetQueueRequest"> & {
  * Use `create(GetQueueRequestSchema)` to create a new message.
  */
 export const GetQueueRequestSchema: GenMessage<GetQueueRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 25);
+  messageDesc(file_drover_v1_coordinator, 31);
 
 /**
  * One page.
@@ -755,7 +910,7 @@ export type GetQueueResponse = Message<"drover.v1.GetQueueResponse"> & {
  * Use `create(GetQueueResponseSchema)` to create a new message.
  */
 export const GetQueueResponseSchema: GenMessage<GetQueueResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 26);
+  messageDesc(file_drover_v1_coordinator, 32);
 
 /**
  * Which job.
@@ -774,7 +929,7 @@ export type ExplainJobRequest = Message<"drover.v1.ExplainJobRequest"> & {
  * Use `create(ExplainJobRequestSchema)` to create a new message.
  */
 export const ExplainJobRequestSchema: GenMessage<ExplainJobRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 27);
+  messageDesc(file_drover_v1_coordinator, 33);
 
 /**
  * As the planner last saw it.
@@ -793,7 +948,7 @@ export type ExplainJobResponse = Message<"drover.v1.ExplainJobResponse"> & {
  * Use `create(ExplainJobResponseSchema)` to create a new message.
  */
 export const ExplainJobResponseSchema: GenMessage<ExplainJobResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 28);
+  messageDesc(file_drover_v1_coordinator, 34);
 
 /**
  * The job as it would be submitted.
@@ -812,7 +967,7 @@ export type PlanJobRequest = Message<"drover.v1.PlanJobRequest"> & {
  * Use `create(PlanJobRequestSchema)` to create a new message.
  */
 export const PlanJobRequestSchema: GenMessage<PlanJobRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 29);
+  messageDesc(file_drover_v1_coordinator, 35);
 
 /**
  * Alternatives, the soonest first.
@@ -831,7 +986,7 @@ export type PlanJobResponse = Message<"drover.v1.PlanJobResponse"> & {
  * Use `create(PlanJobResponseSchema)` to create a new message.
  */
 export const PlanJobResponseSchema: GenMessage<PlanJobResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 30);
+  messageDesc(file_drover_v1_coordinator, 36);
 
 /**
  * Nothing to say.
@@ -846,7 +1001,7 @@ export type ListBudgetsRequest = Message<"drover.v1.ListBudgetsRequest"> & {
  * Use `create(ListBudgetsRequestSchema)` to create a new message.
  */
 export const ListBudgetsRequestSchema: GenMessage<ListBudgetsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 31);
+  messageDesc(file_drover_v1_coordinator, 37);
 
 /**
  * All of them.
@@ -865,7 +1020,7 @@ export type ListBudgetsResponse = Message<"drover.v1.ListBudgetsResponse"> & {
  * Use `create(ListBudgetsResponseSchema)` to create a new message.
  */
 export const ListBudgetsResponseSchema: GenMessage<ListBudgetsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 32);
+  messageDesc(file_drover_v1_coordinator, 38);
 
 /**
  * The whole budget: what is left out limits nothing.
@@ -884,7 +1039,7 @@ export type SetBudgetRequest = Message<"drover.v1.SetBudgetRequest"> & {
  * Use `create(SetBudgetRequestSchema)` to create a new message.
  */
 export const SetBudgetRequestSchema: GenMessage<SetBudgetRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 33);
+  messageDesc(file_drover_v1_coordinator, 39);
 
 /**
  * As it is now.
@@ -903,7 +1058,7 @@ export type SetBudgetResponse = Message<"drover.v1.SetBudgetResponse"> & {
  * Use `create(SetBudgetResponseSchema)` to create a new message.
  */
 export const SetBudgetResponseSchema: GenMessage<SetBudgetResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 34);
+  messageDesc(file_drover_v1_coordinator, 40);
 
 /**
  * Whose.
@@ -929,7 +1084,7 @@ export type DeleteBudgetRequest = Message<"drover.v1.DeleteBudgetRequest"> & {
  * Use `create(DeleteBudgetRequestSchema)` to create a new message.
  */
 export const DeleteBudgetRequestSchema: GenMessage<DeleteBudgetRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 35);
+  messageDesc(file_drover_v1_coordinator, 41);
 
 /**
  * Nothing to say.
@@ -944,7 +1099,7 @@ export type DeleteBudgetResponse = Message<"drover.v1.DeleteBudgetResponse"> & {
  * Use `create(DeleteBudgetResponseSchema)` to create a new message.
  */
 export const DeleteBudgetResponseSchema: GenMessage<DeleteBudgetResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 36);
+  messageDesc(file_drover_v1_coordinator, 42);
 
 /**
  * What, and from when to when, in whole days of UTC.
@@ -975,7 +1130,7 @@ export type GetUsageRequest = Message<"drover.v1.GetUsageRequest"> & {
  * Use `create(GetUsageRequestSchema)` to create a new message.
  */
 export const GetUsageRequestSchema: GenMessage<GetUsageRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 37);
+  messageDesc(file_drover_v1_coordinator, 43);
 
 /**
  * By key.
@@ -994,7 +1149,7 @@ export type GetUsageResponse = Message<"drover.v1.GetUsageResponse"> & {
  * Use `create(GetUsageResponseSchema)` to create a new message.
  */
 export const GetUsageResponseSchema: GenMessage<GetUsageResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 38);
+  messageDesc(file_drover_v1_coordinator, 44);
 
 /**
  * Nothing to say.
@@ -1009,7 +1164,7 @@ export type GetClusterRequest = Message<"drover.v1.GetClusterRequest"> & {
  * Use `create(GetClusterRequestSchema)` to create a new message.
  */
 export const GetClusterRequestSchema: GenMessage<GetClusterRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 39);
+  messageDesc(file_drover_v1_coordinator, 45);
 
 /**
  * The cluster now.
@@ -1028,7 +1183,7 @@ export type GetClusterResponse = Message<"drover.v1.GetClusterResponse"> & {
  * Use `create(GetClusterResponseSchema)` to create a new message.
  */
 export const GetClusterResponseSchema: GenMessage<GetClusterResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 40);
+  messageDesc(file_drover_v1_coordinator, 46);
 
 /**
  * Which part.
@@ -1047,7 +1202,7 @@ export type ListWorkersRequest = Message<"drover.v1.ListWorkersRequest"> & {
  * Use `create(ListWorkersRequestSchema)` to create a new message.
  */
 export const ListWorkersRequestSchema: GenMessage<ListWorkersRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 41);
+  messageDesc(file_drover_v1_coordinator, 47);
 
 /**
  * One page.
@@ -1073,7 +1228,7 @@ export type ListWorkersResponse = Message<"drover.v1.ListWorkersResponse"> & {
  * Use `create(ListWorkersResponseSchema)` to create a new message.
  */
 export const ListWorkersResponseSchema: GenMessage<ListWorkersResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 42);
+  messageDesc(file_drover_v1_coordinator, 48);
 
 /**
  * Which worker, and what it should be.
@@ -1097,7 +1252,7 @@ export type SetDrainingRequest = Message<"drover.v1.SetDrainingRequest"> & {
  * Use `create(SetDrainingRequestSchema)` to create a new message.
  */
 export const SetDrainingRequestSchema: GenMessage<SetDrainingRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 43);
+  messageDesc(file_drover_v1_coordinator, 49);
 
 /**
  * The worker after the change.
@@ -1116,7 +1271,7 @@ export type SetDrainingResponse = Message<"drover.v1.SetDrainingResponse"> & {
  * Use `create(SetDrainingResponseSchema)` to create a new message.
  */
 export const SetDrainingResponseSchema: GenMessage<SetDrainingResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 44);
+  messageDesc(file_drover_v1_coordinator, 50);
 
 /**
  * Which part.
@@ -1135,7 +1290,7 @@ export type ListTokensRequest = Message<"drover.v1.ListTokensRequest"> & {
  * Use `create(ListTokensRequestSchema)` to create a new message.
  */
 export const ListTokensRequestSchema: GenMessage<ListTokensRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 45);
+  messageDesc(file_drover_v1_coordinator, 51);
 
 /**
  * One page.
@@ -1161,7 +1316,7 @@ export type ListTokensResponse = Message<"drover.v1.ListTokensResponse"> & {
  * Use `create(ListTokensResponseSchema)` to create a new message.
  */
 export const ListTokensResponseSchema: GenMessage<ListTokensResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 46);
+  messageDesc(file_drover_v1_coordinator, 52);
 
 /**
  * The token wanted.
@@ -1218,7 +1373,7 @@ export type CreateTokenRequest = Message<"drover.v1.CreateTokenRequest"> & {
  * Use `create(CreateTokenRequestSchema)` to create a new message.
  */
 export const CreateTokenRequestSchema: GenMessage<CreateTokenRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 47);
+  messageDesc(file_drover_v1_coordinator, 53);
 
 /**
  * With `secret`, this once.
@@ -1237,7 +1392,7 @@ export type CreateTokenResponse = Message<"drover.v1.CreateTokenResponse"> & {
  * Use `create(CreateTokenResponseSchema)` to create a new message.
  */
 export const CreateTokenResponseSchema: GenMessage<CreateTokenResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 48);
+  messageDesc(file_drover_v1_coordinator, 54);
 
 /**
  * Which token.
@@ -1256,7 +1411,7 @@ export type RevokeTokenRequest = Message<"drover.v1.RevokeTokenRequest"> & {
  * Use `create(RevokeTokenRequestSchema)` to create a new message.
  */
 export const RevokeTokenRequestSchema: GenMessage<RevokeTokenRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 49);
+  messageDesc(file_drover_v1_coordinator, 55);
 
 /**
  * The token after the change.
@@ -1275,7 +1430,7 @@ export type RevokeTokenResponse = Message<"drover.v1.RevokeTokenResponse"> & {
  * Use `create(RevokeTokenResponseSchema)` to create a new message.
  */
 export const RevokeTokenResponseSchema: GenMessage<RevokeTokenResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 50);
+  messageDesc(file_drover_v1_coordinator, 56);
 
 /**
  * Where a gateway is.
@@ -1303,7 +1458,7 @@ export type RegisterGatewayRequest = Message<"drover.v1.RegisterGatewayRequest">
  * Use `create(RegisterGatewayRequestSchema)` to create a new message.
  */
 export const RegisterGatewayRequestSchema: GenMessage<RegisterGatewayRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 51);
+  messageDesc(file_drover_v1_coordinator, 57);
 
 /**
  * Nothing to say.
@@ -1318,7 +1473,7 @@ export type RegisterGatewayResponse = Message<"drover.v1.RegisterGatewayResponse
  * Use `create(RegisterGatewayResponseSchema)` to create a new message.
  */
 export const RegisterGatewayResponseSchema: GenMessage<RegisterGatewayResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 52);
+  messageDesc(file_drover_v1_coordinator, 58);
 
 /**
  * Which task, and who waits for the call.
@@ -1342,7 +1497,7 @@ export type OpenTunnelRequest = Message<"drover.v1.OpenTunnelRequest"> & {
  * Use `create(OpenTunnelRequestSchema)` to create a new message.
  */
 export const OpenTunnelRequestSchema: GenMessage<OpenTunnelRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 53);
+  messageDesc(file_drover_v1_coordinator, 59);
 
 /**
  * What the gateway waits for on its tunnel listener.
@@ -1371,7 +1526,7 @@ export type OpenTunnelResponse = Message<"drover.v1.OpenTunnelResponse"> & {
  * Use `create(OpenTunnelResponseSchema)` to create a new message.
  */
 export const OpenTunnelResponseSchema: GenMessage<OpenTunnelResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 54);
+  messageDesc(file_drover_v1_coordinator, 60);
 
 /**
  * Nothing to say.
@@ -1386,7 +1541,7 @@ export type ReadinessRequest = Message<"drover.v1.ReadinessRequest"> & {
  * Use `create(ReadinessRequestSchema)` to create a new message.
  */
 export const ReadinessRequestSchema: GenMessage<ReadinessRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 55);
+  messageDesc(file_drover_v1_coordinator, 61);
 
 /**
  * Whether the controller can do its work.
@@ -1417,7 +1572,7 @@ export type ReadinessResponse = Message<"drover.v1.ReadinessResponse"> & {
  * Use `create(ReadinessResponseSchema)` to create a new message.
  */
 export const ReadinessResponseSchema: GenMessage<ReadinessResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 56);
+  messageDesc(file_drover_v1_coordinator, 62);
 
 /**
  * Nothing to say.
@@ -1432,7 +1587,7 @@ export type MetricsRequest = Message<"drover.v1.MetricsRequest"> & {
  * Use `create(MetricsRequestSchema)` to create a new message.
  */
 export const MetricsRequestSchema: GenMessage<MetricsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 57);
+  messageDesc(file_drover_v1_coordinator, 63);
 
 /**
  * Prometheus text exposition format.
@@ -1451,7 +1606,7 @@ export type MetricsResponse = Message<"drover.v1.MetricsResponse"> & {
  * Use `create(MetricsResponseSchema)` to create a new message.
  */
 export const MetricsResponseSchema: GenMessage<MetricsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 58);
+  messageDesc(file_drover_v1_coordinator, 64);
 
 /**
  * Everything but what agents say (see Agent). Kept for later, with the issues that bring them:
@@ -1559,6 +1714,36 @@ export const Coordinator: GenService<{
     methodKind: "unary";
     input: typeof ListCheckpointsRequestSchema;
     output: typeof ListCheckpointsResponseSchema;
+  },
+  /**
+   * Asks what runs of a job for a checkpoint now; it appears in the list when it is stored.
+   *
+   * @generated from rpc drover.v1.Coordinator.RequestCheckpoint
+   */
+  requestCheckpoint: {
+    methodKind: "unary";
+    input: typeof RequestCheckpointRequestSchema;
+    output: typeof RequestCheckpointResponseSchema;
+  },
+  /**
+   * Who looked into what and changed what, the newest first.
+   *
+   * @generated from rpc drover.v1.Coordinator.ListAudit
+   */
+  listAudit: {
+    methodKind: "unary";
+    input: typeof ListAuditRequestSchema;
+    output: typeof ListAuditResponseSchema;
+  },
+  /**
+   * Kept before anything of a running task is shown to the caller. Needs x-api-secret.
+   *
+   * @generated from rpc drover.v1.Coordinator.RecordAccess
+   */
+  recordAccess: {
+    methodKind: "unary";
+    input: typeof RecordAccessRequestSchema;
+    output: typeof RecordAccessResponseSchema;
   },
   /**
    * One page of a job's output.

@@ -210,8 +210,8 @@ export type Token = Message<"drover.v1.Token"> & {
   user: string;
 
   /**
-   * `jobs:read`, `jobs:manage`, `fleet:read`, `fleet:manage`, `tokens:manage`, `budgets:manage`. A
-   * reader ignores those it does not know.
+   * `jobs:read`, `jobs:manage`, `fleet:read`, `fleet:manage`, `tokens:manage`, `budgets:manage`,
+   * `audit:read`. A reader ignores those it does not know.
    *
    * @generated from field: repeated string scopes = 6;
    */

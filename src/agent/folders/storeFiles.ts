@@ -1,0 +1,141 @@
+/**
+ * Files into blobs. A file is held open from its first byte read to its last byte sent, so that one
+ * that is replaced or removed meanwhile is stored as it was; one that is written to meanwhile is
+ * not stored at all.
+ */
+import { open, type FileHandle } from 'node:fs/promises';
+import type { BlobHash } from '../../model/blob.ts';
+import type { ManifestFile } from '../../model/manifest.ts';
+import {
+  hashFile,
+  missingBlobs,
+  putBlob,
+  type BlobClientOptions,
+} from '../../protocol/blobClient.ts';
+
+/** Files held open at once. */
+const BATCH = 64;
+
+export interface FileToStore {
+  /** In the manifest. */
+  path: string;
+  /** On this machine. */
+  source: string;
+}
+
+/** What tells that a file is not what it was: it was replaced, written to or renamed. */
+export type FileIdentity = string;
+
+export type Outcome =
+  | { kind: 'stored'; file: ManifestFile; identity: FileIdentity }
+  /** Written to while it was read, or gone before. */
+  | { kind: 'changed'; path: string };
+
+export interface StoreOptions {
+  signal?: AbortSignal | undefined;
+  /** Bytes that had to be sent so far. */
+  onSent?: (bytes: number) => void;
+}
+
+export async function storeFiles(
+  blobs: BlobClientOptions,
+  files: readonly FileToStore[],
+  options: StoreOptions = {},
+): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (let at = 0; at < files.length; at += BATCH) {
+    outcomes.push(...(await storeBatch(blobs, files.slice(at, at + BATCH), options)));
+  }
+  return outcomes;
+}
+
+interface Held {
+  file: ManifestFile;
+  identity: FileIdentity;
+  handle: FileHandle;
+}
+
+async function storeBatch(
+  blobs: BlobClientOptions,
+  files: readonly FileToStore[],
+  options: StoreOptions,
+): Promise<Outcome[]> {
+  const handles: FileHandle[] = [];
+  try {
+    const read: (Held | Outcome)[] = [];
+    for (const file of files) read.push(await hold(file, handles, options.signal));
+    const held = read.filter((one) => 'handle' in one);
+    const missing = new Set(
+      await missingBlobs(
+        blobs,
+        held.map(({ file }) => file.hash),
+      ),
+    );
+    const outcomes: Outcome[] = [];
+    for (const one of read) {
+      outcomes.push('handle' in one ? await send(blobs, one, missing, options) : one);
+    }
+    return outcomes;
+  } finally {
+    for (const handle of handles) await handle.close();
+  }
+}
+
+async function hold(
+  { path, source }: FileToStore,
+  handles: FileHandle[],
+  signal: AbortSignal | undefined,
+): Promise<Held | Outcome> {
+  let handle: FileHandle;
+  try {
+    handle = await open(source, 'r');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { kind: 'changed', path };
+    throw error;
+  }
+  handles.push(handle);
+  const before = await handle.stat({ bigint: true });
+  const { hash, size } = await hashFile(sourceOf(handle), { signal });
+  const identity = identityOf(before);
+  if (identityOf(await handle.stat({ bigint: true })) !== identity) {
+    return { kind: 'changed', path };
+  }
+  const executable = (before.mode & 0o111n) !== 0n;
+  return { file: { path, hash, size, executable }, identity, handle };
+}
+
+async function send(
+  blobs: BlobClientOptions,
+  { file, identity, handle }: Held,
+  missing: Set<BlobHash>,
+  { signal, onSent }: StoreOptions,
+): Promise<Outcome> {
+  const { path, hash, size } = file;
+  try {
+    if (missing.delete(hash)) {
+      await putBlob(blobs, sourceOf(handle), { hash, size, signal });
+      onSent?.(size);
+    }
+  } catch (error) {
+    // Other bytes than were hashed are refused on the other side.
+    const now = identityOf(await handle.stat({ bigint: true }));
+    if (now !== identity) return { kind: 'changed', path };
+    throw error;
+  }
+  return { kind: 'stored', file, identity };
+}
+
+/** The open file, whatever has become of its name. */
+function sourceOf(handle: FileHandle): string {
+  return `/proc/self/fd/${handle.fd}`;
+}
+
+export function identityOf(stat: {
+  dev: bigint;
+  ino: bigint;
+  size: bigint;
+  mtimeNs: bigint;
+  ctimeNs: bigint;
+}): FileIdentity {
+  return `${stat.dev}:${stat.ino}:${stat.size}:${stat.mtimeNs}:${stat.ctimeNs}`;
+}

@@ -1,0 +1,135 @@
+/** The command line as one file, alone in an empty folder: a server far away, contexts, shells. */
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { bundleCli } from '../../tools/bundleCli.ts';
+import { startJourney, type, until, type Journey, type TypeOptions } from '../support/journey.ts';
+
+let journey: Journey;
+let folder: string;
+let env: Record<string, string>;
+beforeAll(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), 'drover-file-'));
+  await bundleCli(path.join(folder, 'made', 'drover'));
+  mkdirSync(path.join(folder, 'bin'));
+  copyFileSync(path.join(folder, 'made', 'drover'), path.join(folder, 'bin', 'drover'));
+  rmSync(path.join(folder, 'made'), { recursive: true });
+  const bin = `${path.join(folder, 'bin')}:${path.dirname(process.execPath)}:/usr/bin:/bin`;
+  env = { HOME: folder, PATH: bin };
+  journey = await startJourney({ args: ['--resources', 'cpus=2,mem=1Gi'] });
+  await until('the worker is there', async () =>
+    (await journey.client.listWorkers({})).items.some(({ state }) => state === 'ONLINE'),
+  );
+});
+afterAll(async () => {
+  await journey.close();
+  rmSync(folder, { recursive: true });
+});
+
+const drover = (args: string[], options: TypeOptions = {}) =>
+  type('drover', args, { cwd: folder, env, ...options }).ended;
+
+test('login, run, submit, sbatch, exec and logs, with nothing beside it', async () => {
+  const login = await drover(['login', journey.url, '--name', 'lab'], { input: journey.token });
+  expect(login).toMatchObject({ code: 0, stderr: '' });
+  const run = await drover(['run', '--', 'sh', '-c', 'echo hi; exit 7']);
+  expect(run).toMatchObject({ code: 7, stdout: 'hi\n' });
+  writeFileSync(path.join(folder, 'job.yaml'), 'command: sleep 60\n');
+  const submitted = await drover(['submit', '-f', 'job.yaml']);
+  const id = submitted.stdout.trim();
+  await journey.running(id);
+  const inside = await drover(['exec', '-T', id, '--', 'echo', 'inside'], { input: '' });
+  expect(inside).toMatchObject({ code: 0, stdout: 'inside\n' });
+  expect((await drover(['cancel', id])).code).toBe(0);
+  const wrapped = await drover(['sbatch', '-W', '-Q', '-o', 'o.txt', '--wrap', 'srun -n2 echo x']);
+  expect(wrapped).toMatchObject({ code: 0, stderr: '' });
+  expect(readFileSync(path.join(folder, 'o.txt'), 'utf8')).toBe('x\nx\n');
+});
+
+test('it says what it is not', async () => {
+  expect((await drover(['version'])).stdout).toMatch(/^drover \d+\.\d+\.\d+/);
+  expect((await drover(['help'])).stdout).not.toContain('servers:');
+  const up = await drover(['up']);
+  expect([up.code, up.stderr]).toEqual([2, expect.stringContaining('has the commands only')]);
+  const old = type('sh', ['-c', `node -e 0; drover version`], {
+    cwd: folder,
+    env: { ...env, PATH: `${path.join(folder, 'bin')}:${oldNode()}:/usr/bin:/bin` },
+  });
+  const { code, stderr } = await old.ended;
+  expect([code, stderr]).toEqual([
+    1,
+    'error NODE: drover needs Node 24 or newer, this is v20.0.0\n',
+  ]);
+});
+
+/** A Node that says it is an old one. */
+function oldNode(): string {
+  const place = path.join(folder, 'old');
+  mkdirSync(place);
+  const preload = path.join(place, 'old.cjs');
+  writeFileSync(
+    preload,
+    "Object.defineProperty(process, 'versions', { value: { node: '20.0.0' } });\n" +
+      "Object.defineProperty(process, 'version', { value: 'v20.0.0' });\n",
+  );
+  const script = `#!/bin/sh\nexec '${process.execPath}' --require '${preload}' "$@"\n`;
+  writeFileSync(path.join(place, 'node'), script, { mode: 0o755 });
+  return place;
+}
+
+/** What bash offers after the words, the last of which is being typed. */
+function bashOffers(...words: string[]): string[] {
+  const list = ['drover', ...words].map((word) => `'${word}'`).join(' ');
+  const script =
+    'eval "$(drover completion bash)"; compopt() { :; }; ' +
+    `COMP_WORDS=(${list}); COMP_CWORD=${words.length}; _drover; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const { stdout, stderr } = spawnSync('bash', ['-c', script], { cwd: folder, env });
+  expect(stderr.toString()).toBe('');
+  return stdout.toString().trim().split('\n');
+}
+
+test('bash completes commands, options, values, files, contexts and job ids', async () => {
+  expect(bashOffers('lo')).toEqual(['logs', 'login']);
+  expect(bashOffers('run', '--arr')).toEqual(['--array']);
+  expect(bashOffers('run', '--priority', 'i')).toEqual(['interactive']);
+  expect(bashOffers('submit', '-f', 'jo')).toEqual(['job.yaml']);
+  expect(bashOffers('context', 'u')).toEqual(['use']);
+  expect(bashOffers('context', 'use', '')).toEqual(['lab']);
+  expect(bashOffers('help', 'sb')).toEqual(['sbatch']);
+  const { items } = await journey.client.listJobs({ limit: 50 });
+  expect(bashOffers('logs', 'j').toSorted()).toEqual(items.map(({ id }) => id).toSorted());
+  expect(bashOffers('cancel', '')).toEqual(['']);
+  const registered = 'eval "$(drover completion bash)"; complete -p drover';
+  expect(spawnSync('bash', ['-c', registered], { env }).stdout.toString()).toContain('_drover');
+});
+
+/** Undefined, and said, where the shell is not installed. */
+function inShell(shell: string, args: string[]): string | undefined {
+  const ended = spawnSync(shell, args, { cwd: folder, env });
+  if (!ended.error) {
+    expect(ended.stderr.toString()).toBe('');
+    return ended.stdout.toString();
+  }
+  if (process.env['CI'] === 'true') throw ended.error;
+  console.warn(`${shell} is not installed: its completion was not tried`);
+  return undefined;
+}
+
+test('zsh and fish do too', () => {
+  const zsh = inShell('zsh', [
+    '-f',
+    '-c',
+    'compdef() { registered=$* }; _files() { print files }; ' +
+      '_describe() { print -l -- "${(@P)2}" }; eval "$(drover completion zsh)"; ' +
+      'print $registered; words=(drover cont); CURRENT=2; _drover; ' +
+      'words=(drover submit -f ""); CURRENT=4; _drover',
+  ]);
+  const summary = 'List the servers of `drover login`, choose one, forget one';
+  if (zsh !== undefined) expect(zsh).toBe(`_drover drover\ncontext:${summary}\nfiles\n`);
+  const ask =
+    'drover completion fish | source; complete -C "drover cont"; complete -C "drover submit -f jo"';
+  const fish = inShell('fish', ['--no-config', '-c', ask]);
+  if (fish !== undefined) expect(fish).toBe(`context\t${summary}\njob.yaml\n`);
+});
