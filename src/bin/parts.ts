@@ -10,6 +10,7 @@ import { DEFAULT_POLICY } from '../core/schedule/plan.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { GATEWAY_LIMITS } from '../gateway/limits.ts';
 import { blobRoutes } from '../gateway/rest/blobs.ts';
+import { dataRoutes } from '../gateway/rest/data.ts';
 import { resultRoutes } from '../gateway/rest/results.ts';
 import { registerLogRoutes } from '../gateway/rest/logs.ts';
 import { bearerOf, checkScope, type Authorize } from '../gateway/auth/authorize.ts';
@@ -159,6 +160,7 @@ export async function startGateway(
       });
       const quota = createBlobQuota(blobs, { tenantQuotaBytes, clock: systemClock });
       resultRoutes(app, { coordinator, store: blobs });
+      dataRoutes(app, { coordinator, store: blobs, clock: systemClock });
       blobRoutes(app, { store: blobs, quota, maxBlobBytes, limits: GATEWAY_LIMITS });
     },
     upgrade: upgradeHandler(upgrades, common),

@@ -7,9 +7,11 @@ import type { Command } from './command.ts';
 import { createCompletion } from './completion.ts';
 import { contextCommand } from './context.ts';
 import { reportError } from './errors.ts';
+import { dataCommand } from './data.ts';
 import { execCommand } from './execCommand.ts';
 import { EXIT } from './exitCodes.ts';
 import { forwardCommand } from './forward.ts';
+import { gcCommand } from './gc.ts';
 import { overview, ROLES } from './help.ts';
 import { infoCommand } from './info.ts';
 import { OutputClosed, type CliIo } from './io.ts';
@@ -62,6 +64,8 @@ const cliCommands: Command[] = [
   psCommand,
   workersCommand,
   simulateCommand,
+  dataCommand,
+  gcCommand,
   tokensCommand,
   budgetCommand,
   usageCommand,
