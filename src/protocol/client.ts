@@ -51,6 +51,7 @@ export interface JobFilters {
   state?: string | undefined;
   name?: string | undefined;
   owner?: string | undefined;
+  parent?: string | undefined;
 }
 
 export interface LogOptions {
