@@ -8,6 +8,7 @@ import { createCompletion } from './completion.ts';
 import { contextCommand } from './context.ts';
 import { reportError } from './errors.ts';
 import { dataCommand } from './data.ts';
+import { diffCommand } from './diff.ts';
 import { execCommand } from './execCommand.ts';
 import { EXIT } from './exitCodes.ts';
 import { forwardCommand } from './forward.ts';
@@ -23,6 +24,7 @@ import { nearest } from '../lib/nearest.ts';
 import { psCommand } from './ps.ts';
 import { queueCommand } from './queue.ts';
 import { resultCommand } from './result.ts';
+import { rerunCommand } from './rerun.ts';
 import { runCommand } from './run.ts';
 import { sbatchCommand } from './sbatch/sbatch.ts';
 import { simulateCommand } from './simulate.ts';
@@ -64,6 +66,8 @@ const cliCommands: Command[] = [
   psCommand,
   workersCommand,
   simulateCommand,
+  rerunCommand,
+  diffCommand,
   dataCommand,
   gcCommand,
   tokensCommand,

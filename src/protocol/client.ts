@@ -1,6 +1,7 @@
 /** The TypeScript client: every REST call, typed, with safe retries and logs that resume. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BudgetInput, BudgetView, PlanView, UsageQuery, UsageRow } from './budgets.ts';
+import type { CapsuleView } from './capsule.ts';
 import type { CollectionView, DataInput, DataView } from './dataSets.ts';
 import type { ClusterView, CreateToken, TokenView, WorkerView } from './fleet.ts';
 import {
@@ -122,6 +123,7 @@ export function createClient(options: HttpOptions) {
     followLogs: (id: string, query: LogOptions = {}) =>
       followLogs(options, jobPath(id, '/logs'), query),
 
+    capsule: (id: string) => get<CapsuleView>(jobPath(id, '/capsule')),
     why: (id: string) => get<WhyView>(jobPath(id, '/why')),
     plan: (spec: SubmittedSpec) => post<PlanView>('/v1/plan', { body: spec, repeatable: true }),
     queue: (page: PageOptions) => list<QueueEntry>('/v1/queue', { ...page }),
