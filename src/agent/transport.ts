@@ -4,12 +4,13 @@
 import { Agent as Connections, request } from 'undici';
 import { DroverError, ERRORS, type ErrorCode } from '../lib/errors.ts';
 import { AGENT_PATHS, type CheckpointReport, type JoinReply } from '../protocol/agent.ts';
-import type { LogAck, SyncReply } from '../protocol/agent.ts';
+import type { AttemptSecrets, LogAck, SyncReply } from '../protocol/agent.ts';
 import type { AgentTransport } from './agent.ts';
 
 export interface HttpTransport extends AgentTransport {
   sendLogs(workerToken: string, body: Uint8Array): Promise<LogAck[]>;
   addCheckpoint(workerToken: string, report: CheckpointReport): Promise<void>;
+  attemptSecrets(workerToken: string, uid: string): Promise<AttemptSecrets>;
   close(): Promise<void>;
 }
 
@@ -50,6 +51,8 @@ export function httpTransport(url: string): HttpTransport {
     addCheckpoint: async (token, body) => {
       await call(AGENT_PATHS.checkpoint, token, json, JSON.stringify(body));
     },
+    attemptSecrets: async (token, uid) =>
+      (await call(AGENT_PATHS.secrets, token, json, JSON.stringify({ uid }))) as AttemptSecrets,
     close: () => dispatcher.destroy(),
   };
 }

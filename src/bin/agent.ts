@@ -4,16 +4,14 @@ import { hostname, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { startAgent } from '../agent/agent.ts';
 import { createAround } from '../agent/around.ts';
-import { createCheckpoints } from '../agent/checkpoints/checkpoints.ts';
 import { detectResources } from '../agent/devices/detect.ts';
 import { bootId, machineId } from '../agent/devices/machine.ts';
 import { parseResources } from '../agent/devices/parse.ts';
 import { identityFile } from '../agent/identity.ts';
-import { createResults } from '../agent/results/results.ts';
 import { createProcessRuntime } from '../agent/runtimes/process.ts';
 import { spoolSource } from '../agent/outputs.ts';
-import { createExecHandler } from '../agent/tunnel/exec.ts';
 import { createTunnelDialer } from '../agent/tunnel/dialer.ts';
+import { tunnelKinds } from '../agent/tunnel/kinds.ts';
 import { httpTransport } from '../agent/transport.ts';
 import { systemClock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
@@ -21,6 +19,7 @@ import { createLog, type Log } from '../lib/log.ts';
 import { systemRandom } from '../lib/random.ts';
 import type { Settings } from '../model/settings.ts';
 import { AGENT_VERSION, PREFLIGHT, type JoinRequest } from '../protocol/agent.ts';
+import { aroundSteps } from './agentSteps.ts';
 import { tellFailure } from './failure.ts';
 import type { RoleArguments } from './roles.ts';
 import { startSpool } from './spool.ts';
@@ -44,21 +43,14 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
   const transport = httpTransport(url);
   shutdown.add(() => transport.close());
   const identity = identityFile(join(dataDir, 'worker.json'));
-  const workerToken = (): string => identity.load()?.token ?? '';
-  const blobsOf = (attempt: string) => ({ url, token: workerToken(), attempt });
-  const checkpoints = createCheckpoints({
-    blobsOf,
-    addCheckpoint: (report) => transport.addCheckpoint(workerToken(), report),
-    clock,
-    log,
-  });
+  const { steps, checkpoints } = aroundSteps({ settings, url, identity, transport, clock, log });
   const runtime = createProcessRuntime({
     dataDir,
     clock,
     log,
     random,
     favourAgent: true,
-    around: createAround([checkpoints, createResults(blobsOf)]),
+    around: createAround(steps),
     machineHasGpus: resources.devices.some((device) => device.kind === 'gpu'),
     // Asked from within this call for attempts of an earlier agent: by then the spool exists.
     beforeForget: (uid) =>
@@ -68,9 +60,7 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
   spool.follow(outputs);
   shutdown.add(() => spool.close());
   const tunnels = createTunnelDialer({
-    kinds: {
-      exec: createExecHandler({ execContext: (uid) => runtime.execContext(uid), clock, log }),
-    },
+    kinds: tunnelKinds({ execContext: (uid) => runtime.execContext(uid), clock, log }),
     clock,
     random,
     log,

@@ -12,8 +12,11 @@ import { GATEWAY_LIMITS } from '../gateway/limits.ts';
 import { blobRoutes } from '../gateway/rest/blobs.ts';
 import { resultRoutes } from '../gateway/rest/results.ts';
 import { registerLogRoutes } from '../gateway/rest/logs.ts';
+import { bearerOf, checkScope, type Authorize } from '../gateway/auth/authorize.ts';
+import { recordAccesses } from '../gateway/tunnel/accesses.ts';
 import { createExecRoute } from '../gateway/tunnel/exec.ts';
 import { createTunnelHub } from '../gateway/tunnel/hub.ts';
+import { createInsideRoute } from '../gateway/tunnel/inside.ts';
 import { upgradeHandler, type UpgradeRoute } from '../gateway/tunnel/upgrades.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -61,6 +64,7 @@ export async function startController(
       pools: poolPolicies(settings),
       schedule: { ...DEFAULT_POLICY, ...settings.schedule },
     },
+    secrets: settings.secrets,
     tokens,
     level: settings.logs.level,
   };
@@ -159,9 +163,13 @@ export async function startGateway(
     },
     upgrade: upgradeHandler(upgrades, common),
   });
-  const hub = createTunnelHub({ ...common, publicUrl: server.publicUrl || gateway.url });
+  const publicUrl = server.publicUrl || gateway.url;
+  const hub = createTunnelHub({ ...common, publicUrl, audited: recordAccesses(coordinator) });
   const authenticate = (token: string) => coordinator.authenticate(token);
-  upgrades.push(hub.route, createExecRoute({ hub, authenticate, ...common }));
+  const authorize: Authorize = async (request, scope) =>
+    checkScope(await authenticate(bearerOf(request)), scope);
+  const routes = { hub, authenticate, authorize, ...common };
+  upgrades.push(hub.route, createExecRoute(routes), createInsideRoute(routes));
   return {
     url: gateway.url,
     async close() {

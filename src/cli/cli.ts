@@ -9,6 +9,7 @@ import { contextCommand } from './context.ts';
 import { reportError } from './errors.ts';
 import { execCommand } from './execCommand.ts';
 import { EXIT } from './exitCodes.ts';
+import { forwardCommand } from './forward.ts';
 import { overview, ROLES } from './help.ts';
 import { infoCommand } from './info.ts';
 import { OutputClosed, type CliIo } from './io.ts';
@@ -17,11 +18,13 @@ import { jobsCommand } from './jobs.ts';
 import { loginCommand } from './login.ts';
 import { logsCommand } from './logs.ts';
 import { nearest } from '../lib/nearest.ts';
+import { psCommand } from './ps.ts';
 import { queueCommand } from './queue.ts';
 import { resultCommand } from './result.ts';
 import { runCommand } from './run.ts';
 import { sbatchCommand } from './sbatch/sbatch.ts';
 import { simulateCommand } from './simulate.ts';
+import { sshCommand } from './ssh.ts';
 import { submitCommand } from './submit.ts';
 import { tokensCommand } from './tokens.ts';
 import { UsageError } from './args.ts';
@@ -54,6 +57,9 @@ const cliCommands: Command[] = [
   queueCommand,
   whyCommand,
   execCommand,
+  sshCommand,
+  forwardCommand,
+  psCommand,
   workersCommand,
   simulateCommand,
   tokensCommand,

@@ -1,4 +1,5 @@
 /** What a command is, and what all have in common: --help, --json, --url, errors and exit codes. */
+import type { BlobClientOptions } from '../protocol/blobClient.ts';
 import { createClient, type DroverClient } from '../protocol/client.ts';
 import { parseArgs, UsageError, type OptionTable, type ParsedArgs } from './args.ts';
 import { findConnection, type Connection } from './connection.ts';
@@ -23,6 +24,8 @@ export interface CommandContext {
   json: boolean;
   connection(): Connection;
   client(): DroverClient;
+  /** How blobs are sent and fetched. */
+  blobs(): BlobClientOptions;
   /** One document on one line. */
   printJson(value: unknown): Promise<void>;
   print(text: string): Promise<void>;
@@ -88,14 +91,16 @@ function beforeDashes(args: string[]): string[] {
 
 function createContext(io: CliIo, json: boolean, urlFlag: string | undefined): CommandContext {
   const connection = (): Connection => findConnection(io.env, urlFlag);
+  const http = (): BlobClientOptions => {
+    const { url, token } = connection();
+    return { url, token, userAgent: `drover-cli/${clientVersion()}` };
+  };
   return {
     io,
     json,
     connection,
-    client() {
-      const { url, token } = connection();
-      return createClient({ url, token, userAgent: `drover-cli/${clientVersion()}` });
-    },
+    client: () => createClient(http()),
+    blobs: http,
     printJson: (value) => io.stdout.write(`${JSON.stringify(value)}\n`),
     print: (text) => io.stdout.write(`${text}\n`),
     notice: (text) => io.stderr.write(`drover: ${text}\n`),

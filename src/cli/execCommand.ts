@@ -1,10 +1,9 @@
 /** drover exec: a command inside a running task; the bytes go through src/cli/exec.ts. */
-import type { DroverClient } from '../protocol/client.ts';
 import { execUrl } from '../protocol/tunnel/execClient.ts';
 import { UsageError } from './args.ts';
 import { defineCommand } from './command.ts';
 import { EXIT } from './exitCodes.ts';
-import { splitTask } from './logs.ts';
+import { findTask } from './taskOfId.ts';
 
 export const execCommand = defineCommand({
   name: 'exec',
@@ -29,7 +28,7 @@ export const execCommand = defineCommand({
     const { io } = context;
     const terminal = io.stdin.isTTY ? io.stdout.isTTY : false;
     const { url, token } = context.connection();
-    const task = await findTask(context.client(), written, options.task);
+    const task = await findTask(context.client(), written, options.task, 'exec');
     const command = rest?.length ? rest : ['/bin/sh'];
     const tty = options.tty || (terminal && !options['no-tty']);
     // Loaded when used: no other command needs the tunnel.
@@ -37,17 +36,3 @@ export const execCommand = defineCommand({
     return runExec({ url: execUrl(url, task), token: token ?? '', command, tty });
   },
 });
-
-/** A job of one task is named by the job alone. */
-async function findTask(
-  client: DroverClient,
-  written: string,
-  flag: string | undefined,
-): Promise<string> {
-  const { id, task } = splitTask(written, flag);
-  if (task !== undefined) return `${id}.${task}`;
-  // Two, because a full page may be followed by one that is empty.
-  const { items } = await client.listTasks(id, { limit: 2 });
-  if (items.length === 1) return items[0]!.id;
-  throw new UsageError(`job ${id} has several tasks`, `drover exec ${id} --task N -- COMMAND`);
-}

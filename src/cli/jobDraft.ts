@@ -9,6 +9,7 @@ import { KEEP_READERS } from './keepDraft.ts';
 import { PLACEMENT_READERS } from './placementDraft.ts';
 import { parseArray, parseCpus, parseGpus, parseMemory } from './resources.ts';
 import { asText } from './values.ts';
+import { readInputs } from './inputDraft.ts';
 
 /** Keys as in a job file; `run` fills the same ones from its flags. */
 export type JobDraft = Record<string, unknown>;
@@ -28,7 +29,9 @@ const READERS: Record<string, Reader> = {
   pool: (spec, value, what) => (spec.pool = asText(value, what)),
   priority: (spec, value, what) =>
     (spec.priority = asText(value, what) as NonNullable<SubmittedSpec['priority']>),
-  workdir: (spec, value, what, { cwd }) => (spec.workdir = path.resolve(cwd, asText(value, what))),
+  // A relative one is a folder here and goes along, see bundle/bringCode.ts.
+  workdir: (spec, value, what) => (spec.workdir = asText(value, what)),
+  inputs: readInputs,
   retries: (spec, value, what) => (spec.retries = wholeNumber(asText(value, what), what)),
   time: (spec, value, what) => (spec.timeLimitMs = parseDuration(asText(value, what), what)),
   startWithin: (spec, value, what) =>
@@ -60,11 +63,17 @@ const PASSED_THROUGH = [
   'attemptLeaseMs',
   'placement',
   'maxCostMicros',
+  'code',
+  'environment',
+  'checkpoint',
+  'secrets',
+  'rules',
 ] as const;
 
 const ALIASES: Record<string, string> = {
   nodes: 'gang',
   label: 'labels',
+  input: 'inputs',
   memory: 'mem',
   constraints: 'constraint',
   interruptible: 'spot',
@@ -94,6 +103,7 @@ const EXCLUSIVE = [
   ['time', 'timeLimitMs'],
   ['startWithin', 'startWithinMs'],
   ['maxCost', 'maxCostMicros'],
+  ['workdir', 'code'],
   ...IN_PLACEMENT.map((key) => [key, 'placement'] as const),
 ] as const;
 

@@ -3,6 +3,8 @@ import { randomUUID } from 'node:crypto';
 import type { DroverClient } from '../protocol/client.ts';
 import type { SubmittedSpec } from '../protocol/jobSpec.ts';
 import { UsageError, type OptionTable, type OptionValues } from './args.ts';
+import { BUNDLE_OPTION } from './bundle/bringCode.ts';
+import { bringParts } from './bundle/bringParts.ts';
 import { defineCommand, type CommandContext } from './command.ts';
 import { labelsFromList } from './environment.ts';
 import { EXIT } from './exitCodes.ts';
@@ -50,7 +52,9 @@ const options = {
   ...placementOptions,
   env: { kind: 'list', value: 'K=V|K', help: 'a variable; K alone is taken from this shell' },
   'env-file': { kind: 'list', value: 'FILE', help: 'lines of K=V' },
-  workdir: { kind: 'text', value: 'DIR', help: 'an existing directory on the worker' },
+  workdir: { kind: 'text', value: 'DIR', help: './DIR goes along; /DIR is one of the worker' },
+  'bundle-limit': BUNDLE_OPTION,
+  input: { kind: 'list', value: 'NAME=URI', help: 'read-only at $DROVER_INPUTS/NAME' },
   retries: { kind: 'text', value: 'N', help: 'start again up to N times after a failure' },
   time: { kind: 'text', value: 'D', help: 'time limit: 90m, 2h, 1-00:00:00' },
   ...keepOptions,
@@ -83,7 +87,10 @@ export const runCommand = defineCommand({
       return showPlan(context, spec);
     }
     const client = context.client();
-    return options.detach ? submitOnly(context, client, spec) : runToEnd(context, client, spec);
+    const [brought] = await bringParts(context, [spec], options['bundle-limit']);
+    return options.detach
+      ? submitOnly(context, client, brought!)
+      : runToEnd(context, client, brought!);
   },
 });
 
@@ -98,14 +105,14 @@ function specFromFlags(
     const message = positionals.length > 0 ? 'the command goes after --' : 'there is no command';
     throw new UsageError(message, `drover run … -- ${words}`);
   }
-  const { detach: _, plan: __, label, ...plain } = flags;
+  const { detach: _, plan: __, 'bundle-limit': ___, label, ...plain } = flags;
   const labels = label.length > 0 ? labelsFromList(label, '--label') : undefined;
   const draft = { ...plain, labels, command };
   return toSpec(onlySet(draft), { cwd: io.cwd, env: io.env, label: flagName });
 }
 
 function flagName(key: string): string {
-  if (key === 'labels') return '--label';
+  if (key === 'labels' || key === 'inputs') return `--${key.slice(0, -1)}`;
   return `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 

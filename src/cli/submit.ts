@@ -4,6 +4,8 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { SubmittedSpec } from '../protocol/jobSpec.ts';
 import { UsageError } from './args.ts';
+import { BUNDLE_OPTION } from './bundle/bringCode.ts';
+import { bringParts } from './bundle/bringParts.ts';
 import { defineCommand, takePositionals, type CommandContext } from './command.ts';
 import { EXIT } from './exitCodes.ts';
 import { readAll, type CliIo } from './io.ts';
@@ -14,7 +16,10 @@ export const submitCommand = defineCommand({
   name: 'submit',
   summary: 'Submit jobs from a YAML or JSON file',
   usage: ['submit -f FILE'],
-  options: { file: { kind: 'text', short: 'f', value: 'FILE', help: 'the file; - is stdin' } },
+  options: {
+    file: { kind: 'text', short: 'f', value: 'FILE', help: 'the file; - is stdin' },
+    'bundle-limit': BUNDLE_OPTION,
+  },
   details:
     'A file holds one job, a list of jobs, or several documents. Keys are the flags of\n' +
     '`drover run` (command, gpus, cpus, mem, array, gang, time, env, …); `command` is a list\n' +
@@ -27,7 +32,8 @@ export const submitCommand = defineCommand({
     if (file === undefined) throw new UsageError('-f FILE is missing', 'drover submit -f job.yaml');
     const drafts = await readDrafts(file, await readText(context.io, file));
     const specs = drafts.map((draft, at) => specOf(draft, at, drafts.length, context.io));
-    const ids = await submitAll(context, specs);
+    const brought = await bringParts(context, specs, parsed.options['bundle-limit']);
+    const ids = await submitAll(context, brought);
     if (context.json) await context.printJson({ ids });
     return EXIT.ok;
   },

@@ -8,11 +8,13 @@ import type { Random } from '../lib/random.ts';
 import { SCOPES } from '../model/token.ts';
 import { AGENT_VERSION, type Timers } from '../protocol/agent.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
+import type { SecretSource } from '../secrets/contract.ts';
 import type { Snapshot } from '../state/live.ts';
 import { State } from '../state/state.ts';
 import type { History, Writer } from '../store/contract.ts';
 import { createAgents } from './agents.ts';
 import { createAttemptFiles } from './attemptFiles.ts';
+import { createAttemptSecrets } from './attemptSecrets.ts';
 import { CheckpointAsks, createCheckpointCalls } from './checkpointAsks.ts';
 import { createAudit } from './audit.ts';
 import { createChargeStep } from './charges.ts';
@@ -52,6 +54,8 @@ export interface ControllerOptions {
   history: History;
   planner: Planner;
   logs: LogStore;
+  /** Where jobs' secrets come from; absent: from nowhere. */
+  secrets?: readonly SecretSource[];
   clock: Clock;
   random: Random;
   log: Log;
@@ -136,6 +140,7 @@ export function createController(options: ControllerOptions): Controller {
     ...createAudit({ ...core, history }),
     ...createTunnelCalls({ state, jobs, tunnels, sessions }),
     ...createAttemptFiles({ ...core, agents }),
+    ...createAttemptSecrets({ ...core, agents, sources: options.secrets ?? [] }),
     ...createCheckpointCalls({ ...core, getJob: jobs.getJob }),
     join: (token, request) => agents.join(token, request),
     sync: (token, request) => agents.sync(token, request),

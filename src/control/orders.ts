@@ -56,6 +56,7 @@ function partsOf(state: State, { job: { spec } }: LiveJob, task: Task): OrderPar
     ...(restore.length > 0 && { restore }),
     ...(secrets && { secrets }),
     ...(rules?.outputs.length && { outputs: rules.outputs }),
+    ...(rules?.maySubmit && { maySubmit: true }),
     ...(rules?.keepOnFailureMs && { keepOnFailureMs: rules.keepOnFailureMs }),
     ...(timeLimitMs > 0 && { timeLimitMs }),
   };

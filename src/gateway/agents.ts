@@ -1,6 +1,7 @@
 /** What agents say passes through to the controller, which also checks their tokens. */
 import { DroverError } from '../lib/errors.ts';
-import { AGENT_PATHS, checkpointReport, joinRequest, syncRequest } from '../protocol/agent.ts';
+import { AGENT_PATHS, attemptSecretsRequest, checkpointReport } from '../protocol/agent.ts';
+import { joinRequest, syncRequest } from '../protocol/agent.ts';
 import type { LogChunk } from '../protocol/agent.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
 import type { App } from './app.ts';
@@ -42,6 +43,17 @@ export function agentRoutes(app: App, options: AgentRouteOptions): void {
     handler: async ({ bearer, body }) => {
       await coordinator.addCheckpoint(bearer, body);
       return {};
+    },
+  });
+
+  app.route({
+    method: 'POST',
+    url: AGENT_PATHS.secrets,
+    config: { access: 'agent' },
+    schema: { body: attemptSecretsRequest },
+    handler: async ({ bearer, body }, reply) => {
+      const secrets = await coordinator.attemptSecrets(bearer, body.uid);
+      return reply.header('cache-control', 'no-store').send(secrets);
     },
   });
 

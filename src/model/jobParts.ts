@@ -18,7 +18,10 @@ export interface CodeSpec {
 /** Bytes that appear read-only at `$DROVER_INPUTS/<name>` before the command starts. */
 export interface InputSpec {
   name: string;
-  /** blob:HASH, data:NAME, file:///PATH, s3://, http(s)://, hf://, pool:///PATH (of the host). */
+  /**
+   * blob:HASH, tree:HASH (a folder by its manifest), data:NAME, s3://, http(s)://, hf://, and of the
+   * host: file:///PATH (its bytes are cached), pool:///PATH (used where it lies).
+   */
   uri: string;
   /** What the bytes must hash to, or a tree's manifest; empty: whatever comes is taken. */
   hash: string;

@@ -15,6 +15,10 @@ export function refuseSecret(setting: string, value: unknown): string | undefine
   if (setting === 'blobs.secretAccessKey' && value !== '') {
     return 'is a secret; give it as DROVER_BLOBS_SECRET_ACCESS_KEY or by blobs.secretAccessKeyFile';
   }
+  if (setting === 'secrets.infisical.clientSecret' && value !== '') {
+    const name = 'DROVER_SECRETS_INFISICAL_CLIENT_SECRET';
+    return `is a secret; give it as ${name} or by secrets.infisical.clientSecretFile`;
+  }
   if (setting !== 'store.url' || typeof value !== 'string') return undefined;
   if (!/^[a-z]+:\/\/[^/@]*:[^/@]+@/.test(value) && !/[?&]password=/.test(value)) return undefined;
   return 'holds a password; give it as DROVER_STORE_URL or in a file named by store.urlFile';
@@ -22,13 +26,20 @@ export function refuseSecret(setting: string, value: unknown): string | undefine
 
 /** The settings with every secret that a setting names a file for. */
 export function readSecrets(settings: Settings, readFile: ReadFile): Settings {
-  const { store, grpc, blobs } = settings;
+  const { store, grpc, blobs, secrets } = settings;
+  const { infisical } = secrets;
+  const client = 'secrets.infisical.clientSecretFile';
+  const clientSecret = secretOf(client, infisical.clientSecretFile, readFile);
   const url = secretOf('store.urlFile', store.urlFile, readFile) ?? store.url;
   const key = secretOf('blobs.secretAccessKeyFile', blobs.secretAccessKeyFile, readFile);
   return {
     ...settings,
     store: { ...store, url },
     grpc: { ...grpc, apiSecret: apiSecret(grpc, readFile) },
+    secrets: {
+      ...secrets,
+      infisical: { ...infisical, clientSecret: clientSecret ?? infisical.clientSecret },
+    },
     blobs: { ...blobs, secretAccessKey: key ?? blobs.secretAccessKey },
   };
 }

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { blobSettings, checkBlobs } from './blobSettings.ts';
+import { checkSecrets, secretSettings } from './secretSettings.ts';
 import { poolSettings } from './poolSettings.ts';
 import { readSecrets, refuseSecret, SHORTEST_SECRET } from './secretFiles.ts';
 import { loadConfig } from '../lib/config.ts';
@@ -106,6 +107,11 @@ const agent = section({
   network: z.string().max(255).default(''),
   dataDir: text.default(''),
   attributes: z.record(z.string().min(1).max(63), z.string().max(256)).default({}),
+  /** Code and inputs, kept by their hash for the next attempt. */
+  cache: section({
+    folder: text.default(''),
+    maxBytes: bytes.default(100 * GIB),
+  }),
   accepts: section({
     tenants: z.array(z.string().min(1).max(100)).max(1000).default([]),
     interruptibleOnly: z.boolean().default(false),
@@ -129,6 +135,7 @@ const sections = z.strictObject({
   grpc,
   store,
   blobs: blobSettings,
+  secrets: secretSettings,
   cluster,
   leases,
   loops,
@@ -147,7 +154,8 @@ const ALIASES = { DROVER_DATA: 'data.dir', DROVER_LOG_LEVEL: 'logs.level' };
 /** Drover's variables that are no settings: where the file and the server are, and a task's own. */
 const OTHER_VARIABLES = [
   /^DROVER_(CONFIG|URL|TOKEN|JOIN_TOKEN)$/,
-  /^DROVER_(JOB|TASK|ATTEMPT|ARRAY|GANG|PORT|PORTS|WORKER|CHECKPOINT)(_|$)/,
+  /^DROVER_(JOB|TASK|ATTEMPT|ARRAY|GANG|PORT|PORTS|WORKER|CHECKPOINT|RESULT|METRICS)(_|$)/,
+  /^DROVER_(INPUTS|SECRETS|RESUME)$/,
 ];
 
 export interface SettingsSources {
@@ -207,6 +215,7 @@ function checkTogether(settings: Settings, context: z.RefinementCtx): void {
   }
   checkGrpc(settings.grpc, fail);
   checkBlobs(settings.blobs, fail);
+  checkSecrets(settings.secrets, fail);
 }
 
 function checkGrpc(
@@ -251,7 +260,12 @@ function resolvePaths(settings: Settings, home: string | undefined): Settings {
     : `${dir}/agent`;
   const folder = settings.blobs.folder ? expandHome(settings.blobs.folder, home) : `${dir}/blobs`;
   const blobs = { ...settings.blobs, folder };
-  return { ...settings, data: { dir }, blobs, agent: { ...settings.agent, dataDir } };
+  const named = settings.agent.cache.folder;
+  const cache = {
+    ...settings.agent.cache,
+    folder: named ? expandHome(named, home) : `${dataDir}/cache`,
+  };
+  return { ...settings, data: { dir }, blobs, agent: { ...settings.agent, dataDir, cache } };
 }
 
 function expandHome(path: string, home: string | undefined): string {

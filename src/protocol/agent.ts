@@ -15,6 +15,7 @@ export const AGENT_PATHS = {
   sync: '/drover.v1.Agent/Sync',
   logs: '/drover.v1.Agent/AppendLogs',
   checkpoint: '/drover.v1.Agent/AddCheckpoint',
+  secrets: '/drover.v1.Agent/AttemptSecrets',
 } as const;
 
 /** Named limits of what agents say. */
@@ -143,6 +144,16 @@ export interface AttemptAccess {
   task: string;
 }
 
+export const attemptSecretsRequest = z.strictObject({ uid: text });
+
+/** What an attempt may know and others may not. Never written down with its order. */
+export interface AttemptSecrets {
+  /** By the secret's name. */
+  values: Record<string, string>;
+  /** With it the job may submit others; null: it may not. */
+  token: string | null;
+}
+
 /** Everything an agent needs to run one attempt. */
 export interface AttemptOrder extends OrderParts {
   uid: string;
@@ -176,6 +187,8 @@ export interface OrderParts extends Pick<
   restore?: string[] | undefined;
   /** Patterns of files that belong to the result. */
   outputs?: string[] | undefined;
+  /** It gets a token of its own. */
+  maySubmit?: boolean | undefined;
   keepOnFailureMs?: number | undefined;
   /** Counted from when the command starts. */
   timeLimitMs?: number | undefined;

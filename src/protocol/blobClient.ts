@@ -5,7 +5,7 @@ import { open, rename, rm, stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Dispatcher, request } from 'undici';
-import type { BlobHash } from '../model/blob.ts';
+import { blobHashOf, type BlobHash } from '../model/blob.ts';
 import { ATTEMPT_HEADER, MISSING_HASHES, type BlobView } from './blobs.ts';
 import {
   ApiError,
@@ -77,8 +77,27 @@ export async function putBlob(
     transfer.hash !== undefined && transfer.size !== undefined
       ? { hash: transfer.hash, size: transfer.size }
       : await hashFile(path, { signal: transfer.signal });
+  const chunks = (): AsyncIterable<Uint8Array> => fileChunks(path);
+  return sendBlob(options, { hash, size, chunks }, transfer);
+}
+
+/** Sends what is in memory: a manifest, a text. */
+export function putBytes(
+  options: BlobClientOptions,
+  bytes: Uint8Array,
+  transfer: TransferOptions = {},
+): Promise<BlobView> {
+  const chunks = (): AsyncIterable<Uint8Array> => Readable.from(bytes.length > 0 ? [bytes] : []);
+  return sendBlob(options, { hash: blobHashOf(bytes), size: bytes.length, chunks }, transfer);
+}
+
+function sendBlob(
+  options: BlobClientOptions,
+  { hash, size, chunks }: { hash: BlobHash; size: number; chunks: () => AsyncIterable<Uint8Array> },
+  transfer: TransferOptions,
+): Promise<BlobView> {
   return repeated(transfer, async () => {
-    const content = Readable.from(told(fileChunks(path), 0, size, transfer), { objectMode: false });
+    const content = Readable.from(told(chunks(), 0, size, transfer), { objectMode: false });
     const response = await send(options, {
       method: 'PUT',
       path: `/v1/blobs/${hash}`,
@@ -121,14 +140,36 @@ export async function getBlob(
   const found = `sha256:${kept.digest.digest('hex')}`;
   if (found !== hash) {
     await rm(part, { force: true });
-    throw new ApiError(502, {
-      code: 'INVALID_ARGUMENT',
-      detail: `What came for ${hash} has the hash ${found}`,
-      hint: 'It was discarded; fetch it again.',
-    });
+    throw wrongBytes(`What came for ${hash} has the hash ${found}`);
   }
   await rename(part, path);
   return { size };
+}
+
+/** A small blob in memory: a manifest, a text. One larger than `mostBytes` is refused. */
+export async function readBlob(
+  options: BlobClientOptions,
+  hash: BlobHash,
+  { mostBytes, ...transfer }: TransferOptions & { mostBytes: number },
+): Promise<Buffer> {
+  return repeated(transfer, async () => {
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    for await (const chunk of rest(options, hash, 0, transfer)) {
+      size += chunk.length;
+      if (size > mostBytes) throw wrongBytes(`${hash} is larger than ${mostBytes} bytes`);
+      chunks.push(chunk);
+    }
+    const bytes = Buffer.concat(chunks);
+    const found = blobHashOf(bytes);
+    if (found !== hash) throw wrongBytes(`What came for ${hash} has the hash ${found}`);
+    return bytes;
+  });
+}
+
+function wrongBytes(detail: string): ApiError {
+  const hint = 'It was discarded; fetch it again.';
+  return new ApiError(422, { code: 'INVALID_ARGUMENT', detail, hint });
 }
 
 /** The hash of what is there, to go on from. */

@@ -7,7 +7,13 @@
 import type { JobSpec } from '../model/job.ts';
 import type { Principal } from '../model/token.ts';
 import type { BudgetInput, BudgetView, PlanView, UsageQuery, UsageRow } from './budgets.ts';
-import type { AttemptAccess, CheckpointReport, JoinReply, JoinRequest } from './agent.ts';
+import type {
+  AttemptAccess,
+  AttemptSecrets,
+  CheckpointReport,
+  JoinReply,
+  JoinRequest,
+} from './agent.ts';
 import type { LogAck, LogChunk, SyncReply, SyncRequest } from './agent.ts';
 import type { ClusterView, CreateToken, TokenView, WorkerView } from './fleet.ts';
 import type {
@@ -150,6 +156,9 @@ export interface Coordinator {
   /** Undefined when the worker does not run it. */
   attemptAccess(workerToken: string, uid: string): Promise<AttemptAccess | undefined>;
 
+  /** STALE when the worker does not run it, NOT_FOUND for a secret that nobody knows. */
+  attemptSecrets(workerToken: string, uid: string): Promise<AttemptSecrets>;
+
   /** A gateway says where agents reach its tunnel; the lease must be renewed. */
   registerGateway(url: string, leaseMs: number): Promise<void>;
   /** Asks the worker that runs this task's live attempt to dial `gatewayUrl`. */
@@ -194,6 +203,7 @@ export const COORDINATOR_CALLS = [
   'appendLogs',
   'addCheckpoint',
   'attemptAccess',
+  'attemptSecrets',
   'registerGateway',
   'openTunnel',
   'readiness',

@@ -4,9 +4,10 @@ import type { Coordinator } from './coordinator.ts';
 export function fakeFiles(): Pick<
   Coordinator,
   | 'listCheckpoints'
-  | 'requestCheckpoint'
   | 'addCheckpoint'
   | 'attemptAccess'
+  | 'attemptSecrets'
+  | 'requestCheckpoint'
   | 'listAudit'
   | 'recordAccess'
 > {
@@ -15,6 +16,7 @@ export function fakeFiles(): Pick<
     requestCheckpoint: async () => [],
     addCheckpoint: async () => undefined,
     attemptAccess: async () => undefined,
+    attemptSecrets: async () => ({ values: {}, token: null }),
     listAudit: async () => ({ items: [], nextCursor: null }),
     recordAccess: async () => undefined,
   };

@@ -14,6 +14,7 @@ export class FakeRest {
   readonly requestCheckpoint = this.#files.requestCheckpoint;
   readonly addCheckpoint = this.#files.addCheckpoint;
   readonly attemptAccess = this.#files.attemptAccess;
+  readonly attemptSecrets = this.#files.attemptSecrets;
   readonly listAudit = this.#files.listAudit;
   readonly recordAccess = this.#files.recordAccess;
 }

@@ -41,13 +41,14 @@ const code = z.strictObject({
 });
 
 const SCHEMES =
-  /^(blob:sha256:[0-9a-f]{64}$|data:.|file:\/\/\/|s3:\/\/.|https?:\/\/.|hf:\/\/.|pool:\/\/\/)/;
+  /^((blob|tree):sha256:[0-9a-f]{64}$|data:.|file:\/\/\/|s3:\/\/.|https?:\/\/.|hf:\/\/.|pool:\/\/\/)/;
 
 const input = z.strictObject({
   name: fileName,
   uri: clean(PART_LIMITS.uriLength).regex(
     SCHEMES,
-    'is none of blob:HASH, data:NAME, file:///PATH, s3://…, http(s)://…, hf://…, pool:///PATH',
+    'is none of blob:HASH, tree:HASH, data:NAME, file:///PATH, pool:///PATH, s3://…, ' +
+      'http(s)://…, hf://…',
   ),
   hash: hashOrNone.default(''),
 });

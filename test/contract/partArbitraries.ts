@@ -77,6 +77,7 @@ export const orderParts = fc.record({
   restore: maybe(fc.array(blobHash, { minLength: 1, maxLength: 3 })),
   secrets,
   outputs: maybe(fc.array(word, { minLength: 1, maxLength: 2 })),
+  maySubmit: fc.constantFrom(true, undefined),
   keepOnFailureMs: maybe(duration),
   timeLimitMs: maybe(duration),
 });

@@ -73,6 +73,7 @@ const ARGUMENTS: Arguments = {
   appendLogs: fc.tuple(agentToken, agent.chunks),
   addCheckpoint: fc.tuple(agentToken, agent.checkpointReport),
   attemptAccess: fc.tuple(agentToken, text),
+  attemptSecrets: fc.tuple(agentToken, text),
   registerGateway: fc.tuple(text, fc.maxSafeNat()),
   openTunnel: fc.tuple(who, text, text),
   readiness: fc.tuple(),
@@ -111,6 +112,7 @@ const RESULTS: Results = {
   sync: agent.syncReply,
   appendLogs: agent.acks,
   addCheckpoint: fc.constant(undefined),
+  attemptSecrets: fc.record({ values: any.map, token: any.nullable(text) }),
   attemptAccess: fc.option(fc.record({ tenant: text, job: text, task: text }), {
     nil: undefined,
   }),

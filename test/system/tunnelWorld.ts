@@ -10,9 +10,12 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTunnelDialer, type TunnelDialer } from '../../src/agent/tunnel/dialer.ts';
-import { createExecHandler } from '../../src/agent/tunnel/exec.ts';
+import { tunnelKinds } from '../../src/agent/tunnel/kinds.ts';
+import { bearerOf, checkScope, type Authorize } from '../../src/gateway/auth/authorize.ts';
+import type { Access, Audited } from '../../src/gateway/tunnel/accesses.ts';
 import { createExecRoute } from '../../src/gateway/tunnel/exec.ts';
 import { createTunnelHub, type TunnelHub } from '../../src/gateway/tunnel/hub.ts';
+import { createInsideRoute } from '../../src/gateway/tunnel/inside.ts';
 import { attachUpgrades } from '../../src/gateway/tunnel/upgrades.ts';
 import { systemClock, type Clock } from '../../src/lib/clock.ts';
 import { DroverError } from '../../src/lib/errors.ts';
@@ -43,7 +46,10 @@ export interface TunnelWorld {
     scopes: Principal['scopes'];
     /** What the runtime does to put a command into the attempt's cgroup. */
     join(pid: number): void;
+    audited: Audited;
   };
+  /** What was recorded of those who looked inside. */
+  accesses: Access[];
   registered: { url: string; leaseMs: number }[];
   joined: number[];
   exec(start: Partial<ExecStart> & { command: string[] }, task?: string): Promise<ExecSession>;
@@ -61,12 +67,14 @@ export async function tunnelWorld(options: { clock?: Clock } = {}): Promise<Tunn
     [],
     [],
   ];
+  const accesses: Access[] = [];
   const dialer = agentDialer(folder, (pid) => settings.join(pid));
   const settings: TunnelWorld['settings'] = {
     deliver: (order) => dialer.dial(order),
     beforeReply: () => Promise.resolve(),
     scopes: ['jobs:manage'],
     join: (pid) => void joined.push(pid),
+    audited: async (access) => void accesses.push(access),
   };
   const clock = options.clock ?? systemClock;
   const hub = createTunnelHub({
@@ -78,14 +86,15 @@ export async function tunnelWorld(options: { clock?: Clock } = {}): Promise<Tunn
     publicUrl: url,
     clock,
     log: silentLog,
+    audited: (access) => settings.audited(access),
   });
-  const route = createExecRoute({
-    hub,
-    authenticate: async (token) => (token === TOKEN ? principal(settings.scopes) : undefined),
-    clock,
-    log: silentLog,
-  });
-  const upgrades = attachUpgrades(server, [hub.route, route], {
+  const authenticate = async (token: string): Promise<Principal | undefined> =>
+    token === TOKEN ? principal(settings.scopes) : undefined;
+  const authorize: Authorize = async (request, scope) =>
+    checkScope(await authenticate(bearerOf(request)), scope);
+  const parts = { hub, authenticate, authorize, clock, log: silentLog };
+  const routes = [hub.route, createExecRoute(parts), createInsideRoute(parts)];
+  const upgrades = attachUpgrades(server, routes, {
     clock: systemClock,
     log: silentLog,
     random: systemRandom,
@@ -99,6 +108,7 @@ export async function tunnelWorld(options: { clock?: Clock } = {}): Promise<Tunn
     settings,
     registered,
     joined,
+    accesses,
     exec: (start, task = TASK) =>
       connectExec({ url: execUrl(url, task), token: TOKEN, start: { tty: false, ...start } }),
     async close() {
@@ -114,13 +124,15 @@ export async function tunnelWorld(options: { clock?: Clock } = {}): Promise<Tunn
 
 export function agentDialer(folder: string, join = (_pid: number): void => {}): TunnelDialer {
   const env = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', DROVER_TASK: TASK };
-  const exec = createExecHandler({
-    execContext: (uid) => (uid === UID ? { cwd: folder, env, joinCgroup: join } : undefined),
+  const members = (): number[] => [process.pid];
+  const context = { cwd: folder, env, joinCgroup: join, members };
+  const kinds = tunnelKinds({
+    execContext: (uid) => (uid === UID ? context : undefined),
     clock: systemClock,
     log: silentLog,
   });
   return createTunnelDialer({
-    kinds: { exec },
+    kinds,
     clock: systemClock,
     random: systemRandom,
     log: silentLog,

@@ -15,6 +15,8 @@ export interface Preparation {
   home: string;
   /** What the command will run with; steps change it in place. */
   task: Task;
+  /** By name, for later steps; never written down. */
+  secrets: Record<string, string>;
   /** What it runs with, for the record: kept with the attempt. */
   facts: Record<string, string>;
   /** Aborted when the attempt is stopped or the agent ends. */

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { systemRandom } from '../../lib/random.ts';
 import type { AttemptOrder, StopOrder } from '../../protocol/agent.ts';
 import { bootId as readBootId } from '../devices/machine.ts';
-import { advance, writeStop } from './advance.ts';
+import { advance, membersOf, writeStop } from './advance.ts';
 import { newAttempt, type Attempt, type Machine } from './attempt.ts';
 import { detectCgroups, favourAgent, joinCgroups, type LimitKind } from './cgroups.ts';
 import { claimFolder, findTool } from './claim.ts';
@@ -115,8 +115,7 @@ class Processes implements ProcessRuntime {
       attempt.graceMs = order.graceMs;
       const refusal = { message: 'stopped before it was started', exitCode: null };
       endUnstarted(this.#machine, attempt, refusal, false);
-      this.#changed();
-      return;
+      return this.#changed();
     }
     if (attempt.observation.state === 'ENDED') return;
     const earlier = attempt.stop;
@@ -183,8 +182,9 @@ class Processes implements ProcessRuntime {
     if (!order) return undefined;
     const prepared = files.readPrepared(attempt.directory)?.task;
     const { env, workdir: cwd } = prepared ?? this.#task(attempt, order);
-    if (attempt.cgroups.length === 0) return { cwd, env };
-    return { cwd, env, joinCgroup: (pid) => joinCgroups(attempt.cgroups, pid) };
+    const members = (): number[] => membersOf(this.#machine, attempt);
+    if (attempt.cgroups.length === 0) return { cwd, env, members };
+    return { cwd, env, members, joinCgroup: (pid) => joinCgroups(attempt.cgroups, pid) };
   }
 
   /** Attempts go on; the watchdog stays as long as one does. */

@@ -34,6 +34,8 @@ export interface ExecContext {
   env: Record<string, string>;
   /** Puts a process under the attempt's limits; it is then ended with the attempt. */
   joinCgroup?: (pid: number) => void;
+  /** The attempt's processes, those of people who look inside included. */
+  members(): number[];
 }
 
 export interface ProcessRuntime extends Runtime {

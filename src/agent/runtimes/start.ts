@@ -3,7 +3,7 @@
  * why it did not.
  */
 import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import type { AttemptOrder } from '../../protocol/agent.ts';
 import { end } from './advance.ts';
 import type { Attempt, Machine } from './attempt.ts';
@@ -103,7 +103,10 @@ async function startLater(
     // Left empty: it tells the next agent, should this one die, that nothing was started.
     mkdirSync(attempt.directory, { mode: 0o700 });
     if (prepares) await prepare(starter, attempt, { order, task, stage, signal: starting.signal });
-    const fault = prepares && !starting.signal.aborted ? findFault(order, task) : undefined;
+    const fault =
+      prepares && !starting.signal.aborted
+        ? findFault(order, staged(task, attempt.directory, stage))
+        : undefined;
     const problem =
       !fault && isMember(order) && !starting.signal.aborted
         ? await preflight(order.gang!, machine.clock, starting.signal)
@@ -127,6 +130,19 @@ async function startLater(
   starter.settled();
 }
 
+/** What is below the attempt's directory at its start lies in the stage until then. */
+function staged({ command, env, workdir }: Task, home: string, stage: string): Task {
+  const place = (path: string): string =>
+    path === home || path.startsWith(`${home}/`) ? stage + path.slice(home.length) : path;
+  const places = (env['PATH'] ?? '').split(delimiter).map(place);
+  const [program = '', ...words] = command;
+  return {
+    command: [place(program), ...words],
+    env: { ...env, PATH: places.join(delimiter) },
+    workdir: place(workdir),
+  };
+}
+
 async function prepare(
   { around, changed }: Starter,
   attempt: Attempt,
@@ -138,6 +154,7 @@ async function prepare(
     ...one,
     home: attempt.directory,
     facts: attempt.facts,
+    secrets: {},
     say(progress) {
       if (one.signal.aborted || attempt.observation.progress === progress) return;
       attempt.observation = { ...attempt.observation, progress };

@@ -2,6 +2,8 @@
 import { closeSync, fstatSync, openSync, readFileSync, readSync, watch } from 'node:fs';
 import type { FSWatcher } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { MASKS_FILE, readMasks } from '../secrets/masks.ts';
 import type { SpoolAttempt } from '../spool.ts';
 
 const NEWLINE = 0x0a;
@@ -59,6 +61,8 @@ export type SpoolPhase = 'growing' | 'watched' | 'drained';
 export class SpooledAttempt {
   readonly uid: string;
   readonly streams: readonly [SpoolStream, SpoolStream];
+  /** What its output must not show. */
+  readonly masks: readonly Buffer[];
   ended: boolean;
   phase: SpoolPhase = 'growing';
   grewAtMs: number;
@@ -77,6 +81,7 @@ export class SpooledAttempt {
       new SpoolStream('stdout', found.stdoutPath),
       new SpoolStream('stderr', found.stderrPath),
     ];
+    this.masks = readMasks(join(dirname(found.offsetsPath), MASKS_FILE));
     this.#offsetsPath = found.offsetsPath;
     this.grewAtMs = nowMs;
   }

@@ -4,6 +4,7 @@
  */
 import type { Log } from '../../lib/log.ts';
 import { sendableLength, type SpooledAttempt, type SpoolStream } from './attempt.ts';
+import { hide, uncutLength } from '../secrets/masks.ts';
 import type { SpoolBatch } from './batch.ts';
 import type { SpoolLimits } from './limits.ts';
 
@@ -119,7 +120,13 @@ function takeStream(
   }
   if (count === 0) return 'nothing';
   const isAll = count < target.length;
-  const length = sendableLength(target.subarray(0, count), isEnded && isAll);
+  const isEnd = isEnded && isAll;
+  let length = sendableLength(target.subarray(0, count), isEnd);
+  const { masks } = attempt;
+  if (masks.length > 0) {
+    if (!isEnd) length = uncutLength(target.subarray(0, length), masks);
+    hide(target.subarray(0, length), masks);
+  }
   if (length === 0) return 'unknown';
   batch.add(attempt, stream, target.subarray(0, length), wallMs);
   const costMs = (length / limits.attemptBytesPerSecond) * 1000;

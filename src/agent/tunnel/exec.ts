@@ -3,7 +3,6 @@
  * the client leaves, the tunnel ends or the command exits, everything left in its session is ended
  * too (what shall outlive it must start a session of its own, `setsid`).
  */
-import { statSync } from 'node:fs';
 import { sleep, type Clock } from '../../lib/clock.ts';
 import { DroverError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
@@ -23,19 +22,9 @@ import type { TunnelStream } from '../../protocol/tunnel/stream.ts';
 import type { StreamHandler } from './dialer.ts';
 import { feedInput, InputQueue } from './execInput.ts';
 import type { ExecProcess } from './execProcess.ts';
-import { makeGate } from './fifos.ts';
-import { startPiped } from './piped.ts';
+import { requireRunning, type FindRunning } from './running.ts';
 import { endSession, signalForeground } from './session.ts';
-import { startInTerminal } from './terminal.ts';
-
-/** Where an attempt's commands run; given by the runtime for attempts that run here. */
-export interface ExecContext {
-  cwd: string;
-  /** Complete. */
-  env: Record<string, string>;
-  /** Called before the command begins: none of its processes escapes the attempt's limits. */
-  joinCgroup?: (pid: number) => void;
-}
+import { startCommand } from './startCommand.ts';
 
 /**
  * After the exit, output is read on until it has been silent for this long: a child may hold it
@@ -43,12 +32,9 @@ export interface ExecContext {
  */
 const DRAIN_MS = 300;
 const DRAIN_STEP_MS = 20;
-const DEFAULT_COLS = 80;
-const DEFAULT_ROWS = 24;
-const DEFAULT_TERM = 'xterm-256color';
 
 export function createExecHandler(options: {
-  execContext: (attemptUid: string) => ExecContext | undefined;
+  execContext: FindRunning;
   clock: Clock;
   log: Log;
 }): StreamHandler {
@@ -56,26 +42,19 @@ export function createExecHandler(options: {
   return async (stream) => {
     const { attemptUid } = stream.header;
     const messages = readExecMessages(stream);
-    const start = await readStart(messages);
-    const context = options.execContext(attemptUid);
-    if (context === undefined) {
-      throw new DroverError('NOT_FOUND', `attempt ${attemptUid} does not run on this machine now`);
-    }
-    const gate = context.joinCgroup && (await makeGate());
+    const { command, env, tty, cols, rows } = await readStart(messages);
+    const context = requireRunning(options.execContext, attemptUid);
+    const terminal = tty ? { cols, rows } : undefined;
+    const started = await startCommand({ command, env, terminal }, context, clock);
+    const { pid } = started.process;
+    options.log.info({ attemptUid, pid, tty }, 'exec started');
     try {
-      const command = await startCommand(start, context, gate?.path, clock);
-      options.log.info({ attemptUid, pid: command.pid, tty: start.tty }, 'exec started');
-      try {
-        context.joinCgroup?.(command.pid);
-        gate?.open();
-        await connect({ command, stream, input: new InputQueue(), clock }, messages);
-      } finally {
-        command.release();
-        await endSession(command.pid, clock);
-        options.log.info({ attemptUid, pid: command.pid }, 'exec ended');
-      }
+      await connect({ command: started.process, stream, input: new InputQueue(), clock }, messages);
     } finally {
-      await gate?.remove();
+      started.process.release();
+      await endSession(pid, clock);
+      await started.cleanUp();
+      options.log.info({ attemptUid, pid }, 'exec ended');
     }
   };
 }
@@ -86,23 +65,6 @@ async function readStart(messages: AsyncGenerator<ExecMessage, void>): Promise<E
     throw new DroverError('INVALID_ARGUMENT', 'an exec stream begins with a start message');
   }
   return parseExecControl(execStart, Buffer.from(first.value.bytes).toString('utf8'));
-}
-
-async function startCommand(
-  start: ExecStart,
-  context: ExecContext,
-  gate: string | undefined,
-  clock: Clock,
-): Promise<ExecProcess> {
-  const { command, tty, cols = DEFAULT_COLS, rows = DEFAULT_ROWS } = start;
-  if (!statSync(context.cwd, { throwIfNoEntry: false })?.isDirectory()) {
-    throw new DroverError('NOT_FOUND', `the attempt's directory ${context.cwd} is gone`);
-  }
-  const env = { ...context.env, ...start.env };
-  const held = { command, cwd: context.cwd, env, ...(gate ? { gate } : {}) };
-  if (!tty) return startPiped(held, clock);
-  env['TERM'] ??= DEFAULT_TERM;
-  return startInTerminal({ ...held, cols, rows }, clock);
 }
 
 interface Session {
@@ -192,7 +154,9 @@ async function writeOutput(stream: TunnelStream, channel: number, bytes: Buffer)
 /** EIO is how a terminal says that its last process is gone; the others, that we let go of it. */
 const ENDS = new Set(['EIO', 'ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED']);
 
-async function* readUntilClosed(readable: NodeJS.ReadableStream): AsyncGenerator<Buffer, void> {
+export async function* readUntilClosed(
+  readable: NodeJS.ReadableStream,
+): AsyncGenerator<Buffer, void> {
   try {
     for await (const bytes of readable) yield bytes as Buffer;
   } catch (error) {

@@ -9,8 +9,10 @@ import { createLog } from '../../lib/log.ts';
 import { systemRandom } from '../../lib/random.ts';
 import { serve } from '../../lib/thread.ts';
 import { unpackSpecs } from '../../model/spec.ts';
+import type { SecretSettings } from '../../model/secretSettings.ts';
 import type { Principal } from '../../model/token.ts';
 import type { SubmitReply, SubmitRequest } from '../../protocol/coordinator.ts';
+import { openSecrets } from '../../secrets/open.ts';
 import type { Store } from '../../store/contract.ts';
 import { HISTORY_CALLS, historyClient, type HistoryCalls } from '../../store/historyCalls.ts';
 import { rebuild, type StoreSettings } from '../../store/open.ts';
@@ -21,6 +23,7 @@ export interface StateThreadOptions {
   store: StoreSettings;
   logs: LogThreadOptions;
   controller: ControllerSettings;
+  secrets: SecretSettings;
   tokens: { admin: string; join: string };
   level: string;
 }
@@ -85,6 +88,7 @@ async function boot(): Promise<void> {
     history: historyClient(reader.calls),
     planner: planner.calls,
     logs: logs.calls,
+    secrets: openSecrets(options.secrets, process.env),
     clock: systemClock,
     random: systemRandom,
     log,

@@ -7,7 +7,6 @@ import { WebSocket, WebSocketServer } from 'ws';
 import type { Clock } from '../../lib/clock.ts';
 import { DroverError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
-import { taskId, type JobId } from '../../model/ids.ts';
 import type { Principal } from '../../model/token.ts';
 import {
   CHANNELS,
@@ -32,6 +31,7 @@ import {
   type WebSocketMessage,
 } from '../../protocol/tunnel/webSocket.ts';
 import type { TunnelHub } from './hub.ts';
+import { taskOf } from './tasks.ts';
 import { bearerToken, matchPath, requireProtocol, type UpgradeRoute } from './upgrades.ts';
 
 export interface ExecRouteOptions {
@@ -77,11 +77,6 @@ export function createExecRoute(options: ExecRouteOptions): UpgradeRoute {
   };
 }
 
-/** A job stands for its first task. */
-function taskOf(target: string): string {
-  return /\.\d+$/.test(target) ? target : taskId(target as JobId, 0);
-}
-
 interface ExecRequest {
   client: WebSocket;
   messages: ClientMessages;
@@ -95,7 +90,6 @@ async function serveExec(request: ExecRequest, options: ExecRouteOptions): Promi
   try {
     const start = await readStart(messages, options.clock);
     stream = await options.hub.openStream(who, task, { kind: 'exec' });
-    options.log.info({ tenant: who.tenant, user: who.user, task }, 'exec opened');
     await stream.write(encodeExecControl(start));
     // The client's leaving and the command's end are both good ends; only one of them comes first.
     await Promise.race([forwardOutput(stream, client), forwardInput(messages, stream)]);

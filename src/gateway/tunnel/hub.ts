@@ -20,6 +20,7 @@ import {
 import { webSocketMessages } from '../../protocol/tunnel/messageSocket.ts';
 import type { TunnelStream } from '../../protocol/tunnel/stream.ts';
 import { Tunnel } from '../../protocol/tunnel/tunnel.ts';
+import { Accesses, CONNECTIONS, type Audited } from './accesses.ts';
 import { createTicketBook, type TicketBook } from './tickets.ts';
 import { bearerToken, requireProtocol, type Upgrade, type UpgradeRoute } from './upgrades.ts';
 
@@ -29,12 +30,15 @@ export interface TunnelHubOptions {
   publicUrl: string;
   clock: Clock;
   log: Log;
+  audited: Audited;
 }
 
 interface StreamRequest {
   kind: string;
   /** Bulk: throughput matters more than a prompt answer. */
   priority?: 'interactive' | 'bulk';
+  /** Further keys of the OPEN header. */
+  details?: Record<string, unknown>;
 }
 
 export interface TunnelHub {
@@ -42,6 +46,11 @@ export interface TunnelHub {
   route: UpgradeRoute;
   openStream(who: Principal, task: string, request: StreamRequest): Promise<TunnelStream>;
   close(): void;
+}
+
+interface Reached {
+  tunnel: Tunnel;
+  attemptUid: string;
 }
 
 interface Purpose {
@@ -56,6 +65,8 @@ export const DIAL_TIMEOUT_MS = 15_000;
 const ASK_AGAIN_MS = DIAL_TIMEOUT_MS / 3;
 /** A dial may come before `openTunnel` has told us its ticket; it is held for this long. */
 const EARLY_DIAL_MS = 5_000;
+/** A browser opens many streams at once: for so long the controller's last answer is taken. */
+const REUSE_MS = 5_000;
 export const GATEWAY_LEASE_MS = 30_000;
 const REGISTER_PERIOD_MS = GATEWAY_LEASE_MS / 3;
 
@@ -75,6 +86,9 @@ class Hub implements TunnelHub {
   readonly #tunnels = new Map<string, { tunnel: Tunnel; session: string }>();
   readonly #waiting = new Map<string, Set<(tunnel: Tunnel) => void>>();
   readonly #tenantStreams = new Map<string, number>();
+  /** By token, task and priority. */
+  readonly #reached = new Map<string, Reached & { untilBootMs: number }>();
+  readonly #accesses: Accesses;
   readonly #server = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
@@ -87,15 +101,19 @@ class Hub implements TunnelHub {
   constructor(options: TunnelHubOptions) {
     this.#options = options;
     this.#tickets = createTicketBook(options.clock);
+    this.#accesses = new Accesses(options.clock, options.audited);
     void this.#register();
   }
 
   async openStream(who: Principal, task: string, request: StreamRequest): Promise<TunnelStream> {
-    const { kind, priority = 'interactive' } = request;
+    const { kind, priority = 'interactive', details = {} } = request;
     this.#countStream(who.tenant, 1);
     try {
-      const { tunnel, attemptUid } = await this.#reach(who, task, priority);
-      const stream = tunnel.open({ kind, attemptUid });
+      const { tunnel, attemptUid } = CONNECTIONS.has(kind)
+        ? await this.#reachAgain(who, task, priority)
+        : await this.#reach(who, task, priority);
+      await this.#accesses.record({ kind, task, attempt: attemptUid, principal: who, details });
+      const stream = tunnel.open({ ...details, kind, attemptUid });
       void stream.closed.then(() => this.#countStream(who.tenant, -1));
       return stream;
     } catch (error) {
@@ -137,12 +155,21 @@ class Hub implements TunnelHub {
     }
   }
 
+  async #reachAgain(who: Principal, task: string, priority: Purpose['priority']): Promise<Reached> {
+    const now = this.#options.clock.bootMs();
+    for (const [key, { untilBootMs, tunnel }] of this.#reached) {
+      if (untilBootMs < now || !tunnel.isOpen) this.#reached.delete(key);
+    }
+    const key = JSON.stringify([who.token, task, priority]);
+    const known = this.#reached.get(key);
+    if (known !== undefined) return known;
+    const reached = await this.#reach(who, task, priority);
+    this.#reached.set(key, { ...reached, untilBootMs: now + REUSE_MS });
+    return reached;
+  }
+
   /** Asks again while nobody dials: the reply that carried the order to the agent may be lost. */
-  async #reach(
-    who: Principal,
-    task: string,
-    priority: Purpose['priority'],
-  ): Promise<{ tunnel: Tunnel; attemptUid: string }> {
+  async #reach(who: Principal, task: string, priority: Purpose['priority']): Promise<Reached> {
     let worker = '';
     for (let waitedMs = 0; waitedMs < DIAL_TIMEOUT_MS; waitedMs += ASK_AGAIN_MS) {
       const ticket = await this.#ask(who, task, priority);

@@ -28,6 +28,10 @@ export function agentService(coordinator: Coordinator): ServiceImpl<typeof Agent
       await coordinator.addCheckpoint(tokenOf(context), report);
       return {};
     },
+    async attemptSecrets({ uid }, context) {
+      const { values, token } = await coordinator.attemptSecrets(tokenOf(context), uid);
+      return { values, token: token ?? undefined };
+    },
     async attemptAccess({ uid }, context) {
       return (await coordinator.attemptAccess(tokenOf(context), uid)) ?? {};
     },

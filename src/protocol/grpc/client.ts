@@ -210,7 +210,13 @@ function fleetCalls({
   };
 }
 
-type AgentCall = 'join' | 'sync' | 'appendLogs' | 'addCheckpoint' | 'attemptAccess';
+type AgentCall =
+  | 'join'
+  | 'sync'
+  | 'appendLogs'
+  | 'addCheckpoint'
+  | 'attemptAccess'
+  | 'attemptSecrets';
 
 function agentCalls({ agent, call }: Connection): Part<AgentCall> {
   return {
@@ -232,6 +238,12 @@ function agentCalls({ agent, call }: Connection): Part<AgentCall> {
         as(token),
         (options) => agent.addCheckpoint(agents.checkpointReportToWire(report), options),
         () => undefined,
+      ),
+    attemptSecrets: (worker, uid) =>
+      call(
+        as(worker),
+        (options) => agent.attemptSecrets({ uid }, options),
+        ({ values, token = null }) => ({ values: { ...values }, token }),
       ),
     attemptAccess: (token, uid) =>
       call(

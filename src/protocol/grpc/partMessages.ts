@@ -34,6 +34,7 @@ export function orderPartsToWire(parts: OrderParts) {
     restore: parts.restore ?? [],
     secrets: parts.secrets ?? [],
     outputs: parts.outputs ?? [],
+    maySubmit: parts.maySubmit ?? false,
     keepOnFailureMs: w.toBigint(parts.keepOnFailureMs ?? 0),
     timeLimitMs: w.toBigint(parts.timeLimitMs ?? 0),
   };
@@ -48,6 +49,7 @@ export function orderPartsFromWire(message: agentWire.AttemptOrder): OrderParts 
     ...(restore.length > 0 && { restore }),
     ...(secrets.length > 0 && { secrets: secrets.map(secretFromWire) }),
     ...(outputs.length > 0 && { outputs }),
+    ...(message.maySubmit && { maySubmit: true }),
     ...(keepOnFailureMs > 0 && { keepOnFailureMs }),
     ...(timeLimitMs > 0 && { timeLimitMs }),
   };

@@ -1,0 +1,101 @@
+"""Where the server is: arguments, environment, `drover login`, `drover up`, as the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Mapping, NamedTuple
+from urllib.parse import urlsplit
+
+from .errors import DroverError
+
+
+class Connection(NamedTuple):
+    url: str
+    token: str | None
+
+
+def find_connection(
+    url: str | None, token: str | None, env: Mapping[str, str] = os.environ
+) -> Connection:
+    """The URL of the first source that names one; the token given, or saved for the same URL."""
+    given = token or env.get("DROVER_TOKEN") or None
+    for text, what in ((url, "url"), (env.get("DROVER_URL"), "DROVER_URL")):
+        if text:
+            wanted = normal_url(text, what)
+            if given is None:
+                saved = (known.token for known in _known_servers(env) if known.url == wanted)
+                given = next(saved, None)
+            return Connection(wanted, given)
+    known_servers = _known_servers(env)
+    if known_servers:
+        return Connection(known_servers[0].url, given or known_servers[0].token)
+    raise DroverError(
+        "USAGE",
+        "no server is known here",
+        hint="start one with `make up`, or name one: Client(url), DROVER_URL, `drover login URL`",
+    )
+
+
+def normal_url(text: str, what: str) -> str:
+    parts = urlsplit(text if "://" in text else f"http://{text}")
+    try:
+        port = parts.port
+    except ValueError:
+        port = -1
+    usable = parts.scheme in ("http", "https") and parts.hostname and port != -1
+    if not usable or parts.username or parts.query:
+        raise DroverError(
+            "USAGE", f"{what} {text!r} is not a server's address", hint="write http://HOST:PORT"
+        )
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    standard = {"http": 80, "https": 443}[parts.scheme]
+    authority = host if port in (None, standard) else f"{host}:{port}"
+    return f"{parts.scheme}://{authority}{parts.path}".rstrip("/")
+
+
+def _known_servers(env: Mapping[str, str]) -> list[Connection]:
+    home = Path(env.get("HOME") or Path.home())
+    config = Path(env.get("XDG_CONFIG_HOME") or home / ".config")
+    contexts_file = config / "drover" / "context.json"
+    contexts = _read_json(contexts_file) or {}
+    servers: list[Connection] = []
+    for url, entry in _object(contexts.get("servers", {}), contexts_file).items():
+        saved = Connection(url, _text(_object(entry, contexts_file), "token", contexts_file))
+        servers.insert(0 if url == contexts.get("current") else len(servers), saved)
+    up_file = Path(env.get("DROVER_DATA") or home / ".drover") / "connection.json"
+    up = _read_json(up_file)
+    if up is not None:
+        url = normal_url(_text(up, "url", up_file), str(up_file))
+        servers.append(Connection(url, _text(up, "token", up_file)))
+    return servers
+
+
+def _read_json(file: Path) -> dict[str, Any] | None:
+    try:
+        return _object(json.loads(file.read_text("utf-8")), file)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise DroverError("USAGE", f"{file} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise _damaged(file, str(error)) from None
+
+
+def _object(value: Any, file: Path) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    raise _damaged(file, "an object is expected")
+
+
+def _text(entry: Mapping[str, Any], key: str, file: Path) -> str:
+    value = entry.get(key)
+    if isinstance(value, str):
+        return value
+    raise _damaged(file, f"it has no {key}")
+
+
+def _damaged(file: Path, why: str) -> DroverError:
+    hint = "remove it, then `drover login URL` or start `drover up` again"
+    return DroverError("USAGE", f"{file} is damaged: {why}", hint=hint)

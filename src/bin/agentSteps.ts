@@ -1,0 +1,49 @@
+/** The steps an agent takes around a command, in their order, built from its settings. */
+import type { IdentityFile } from '../agent/agent.ts';
+import type { Step } from '../agent/around.ts';
+import { ContentCache } from '../agent/cache/contentCache.ts';
+import { checkCacheFolder } from '../agent/cache/folder.ts';
+import { createCheckpoints, type Checkpoints } from '../agent/checkpoints/checkpoints.ts';
+import { createCodeStep } from '../agent/code/codeStep.ts';
+import { createInputStep } from '../agent/inputs/inputStep.ts';
+import { createResults } from '../agent/results/results.ts';
+import { secretStep } from '../agent/secrets/secrets.ts';
+import type { HttpTransport } from '../agent/transport.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import type { Settings } from '../model/settings.ts';
+
+export interface StepOptions {
+  settings: Settings;
+  url: string;
+  identity: IdentityFile;
+  transport: HttpTransport;
+  clock: Clock;
+  log: Log;
+}
+
+export function aroundSteps(options: StepOptions): { steps: Step[]; checkpoints: Checkpoints } {
+  const { settings, url, identity, transport, clock, log } = options;
+  const { dataDir, cache: cacheSettings } = settings.agent;
+  checkCacheFolder(cacheSettings.folder, dataDir);
+  // Read anew each time: a worker that joins again has another token.
+  const workerToken = (): string => identity.load()?.token ?? '';
+  const blobs = (attempt: string) => ({ url, token: workerToken(), attempt });
+  const cache = new ContentCache({ ...cacheSettings, clock });
+  const { folder } = cacheSettings;
+  const checkpoints = createCheckpoints({
+    blobsOf: blobs,
+    addCheckpoint: (report) => transport.addCheckpoint(workerToken(), report),
+    clock,
+    log,
+  });
+  const fetchSecrets = (uid: string) => transport.attemptSecrets(workerToken(), uid);
+  const steps = [
+    createCodeStep({ cache, blobs }),
+    createInputStep({ cache, folder, blobs, env: process.env }),
+    secretStep({ url, fetchSecrets }),
+    checkpoints,
+    createResults(blobs),
+  ];
+  return { steps, checkpoints };
+}
