@@ -65,7 +65,6 @@ const PASSED_THROUGH = [
   'maxCostMicros',
   'code',
   'environment',
-  'checkpoint',
   'secrets',
   'rules',
 ] as const;

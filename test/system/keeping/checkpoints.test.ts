@@ -5,7 +5,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test as each } from 'vitest';
 import type { SubmittedSpec } from '../../../src/protocol/jobSpec.ts';
-import { shell } from '../../support/jobs.ts';
+import { gate, shell } from '../../support/jobs.ts';
 import { DROVER } from '../../support/processes.ts';
 import { startServer, type TestAgent, type TestServer } from '../../support/server.ts';
 import { until } from '../../support/wait.ts';
@@ -148,29 +148,32 @@ test('preempted, or stopped by a budget: saved in the grace, and resumed', async
 });
 
 test('a directory of its own name; a torn checkpoint is named and the one before is taken', async () => {
-  const spec = saving(
-    'ls -d saves/* 2>/dev/null; n=$(ls saves | wc -l); echo $n >x; mv x saves/f$n; ' +
-      '[ $n = 2 ] && exit 0; sleep 1.5; kill -9 $$',
-    { checkpoint: { ...CHECKPOINT, dir: 'saves' }, retries: 5 },
+  const go = gate(server, 'torn');
+  const job = await server.submit(
+    saving(
+      'n=$DROVER_ATTEMPT; ls saves; [ $n = 3 ] && exit 0; echo $n >x; mv x saves/f$n; ' +
+        `[ $n = 2 ] && { ${go.wait}; }; kill -9 $$`,
+      { checkpoint: { ...CHECKPOINT, dir: 'saves' }, retries: 5 },
+    ),
   );
-  const job = await server.submit({ ...spec, startWithinMs: 0 });
-  const [, second] = await saved(job, 2);
-  // The blob of its newest manifest is torn before the next attempt can have read it.
-  tear(second!.manifest);
+  const items = await saved(job, 2);
+  const { manifest } = items.find(({ n }) => n === 2)!;
+  tear(manifest);
+  go.open();
   expect(await server.ended(job)).toMatchObject({ state: 'SUCCEEDED' });
-  const attempts = await server.attempts(job);
-  const torn = attempts.find(({ facts }) => facts['torn checkpoints'] !== undefined);
-  expect(torn?.facts['torn checkpoints']).toContain(second!.manifest);
-  expect(await server.stdout(job)).toContain('saves/f0\n');
+  const { facts } = (await server.attempts(job))[2]!;
+  expect(facts['torn checkpoints']).toContain(`${manifest}: the list of its files`);
+  expect(facts['resumed from']).toBe(items.find(({ n }) => n === 1)!.manifest);
+  expect(await server.stdout(job)).toBe('f1\nf1\n');
 });
 
 test('where none is whole it says so instead of beginning anew', async () => {
-  const script = `${SAVE} put; sleep 1.5; kill -9 $$`;
-  const job = await server.submit(saving(script, { retries: 1 }));
-  const items = await saved(job, 1);
-  for (const { manifest } of items) tear(manifest);
-  const ended = await server.ended(job);
-  expect(ended.reason).toMatch(/none of its \d checkpoints is whole \(sha256:/);
+  const go = gate(server, 'none');
+  const job = await server.submit(saving(`${SAVE} put; ${go.wait}; kill -9 $$`));
+  for (const { manifest } of await saved(job, 1)) tear(manifest);
+  go.open();
+  const { reason } = await server.ended(job);
+  expect(reason).toMatch(/none of its 1 checkpoints is whole \(sha256:.*submit it again/);
 });
 
 test('a name that is taken is no place for checkpoints', async () => {
