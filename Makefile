@@ -33,7 +33,7 @@ cli-bundle: setup ## The command line as one file for Linux and macOS: dist/drov
 	@node tools/bundleCli.ts
 
 ##@ To work on it
-test: setup system-packages python-packages check ## Everything that must hold: check, then every test
+test: setup system-packages python-packages check ## Everything that must hold: check, every test
 	@npm run --silent test
 
 check: setup ## Types, lint, format, repository rules, unused code (no tests)
