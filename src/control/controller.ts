@@ -20,6 +20,7 @@ import { createAudit } from './audit.ts';
 import { createChargeStep } from './charges.ts';
 import { createBudgets } from './budgets.ts';
 import { createCommitter } from './committer.ts';
+import { createDataSets } from './dataSets.ts';
 import { createDeadlineStep } from './deadlines.ts';
 import { createFleet } from './fleet.ts';
 import { createJobs } from './jobs.ts';
@@ -137,6 +138,7 @@ export function createController(options: ControllerOptions): Controller {
     ...createWhy({ state, planner, settled, clock, reasons, getJob: jobs.getJob }),
     ...createPlan({ state, planner, settled, committer, clock, pools: settings.pools }),
     ...createBudgets({ ...core, history }),
+    ...createDataSets({ ...core, history }),
     ...createAudit({ ...core, history }),
     ...createTunnelCalls({ state, jobs, tunnels, sessions }),
     ...createAttemptFiles({ ...core, agents }),
