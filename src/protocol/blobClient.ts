@@ -5,6 +5,7 @@ import { open, rename, rm, stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Dispatcher, request } from 'undici';
+import { BatchWriter } from '../lib/batchWriter.ts';
 import { blobHashOf, type BlobHash } from '../model/blob.ts';
 import { ATTEMPT_HEADER, MISSING_HASHES, type BlobView } from './blobs.ts';
 import {
@@ -30,7 +31,7 @@ export interface TransferOptions {
 
 /** Tries of one transfer in a row that moved nothing. */
 const TRIES = 6;
-const BUFFER_BYTES = 1024 * 1024;
+const BUFFER_BYTES = 256 * 1024;
 /** The longest silence of a transfer; the server has the same. */
 const SILENCE_MS = 300_000;
 
@@ -124,17 +125,20 @@ export async function getBlob(
   const kept = await resumable(part);
   let { size } = kept;
   const file = await open(part, 'a', 0o600);
+  const writer = new BatchWriter(file);
   try {
     await repeated(transfer, async (progress) => {
       for await (const chunk of rest(options, hash, size, transfer)) {
-        await file.appendFile(chunk);
+        await writer.add(chunk);
         kept.digest.update(chunk);
         size += chunk.length;
         progress();
       }
     });
+    await writer.flush();
     await file.sync();
   } finally {
+    await writer.settle();
     await file.close();
   }
   const found = `sha256:${kept.digest.digest('hex')}`;

@@ -123,7 +123,7 @@ print(h.server_port,flush=True);h.serve_forever()`;
     expect(environment).toContain(`DROVER_ATTEMPT_UID=${attempt.uid}`);
     const { stdout: own } = await journey.drover('exec', other, '--', 'cat', '/proc/self/cgroup');
     expect(readFileSync(`/proc/${pid}/cgroup`, 'utf8')).toBe(own);
-    await journey.drover('cancel', other);
+    await journey.client.cancelJob(other);
     await journey.ended(other);
     await until('it is gone', () => !existsSync(`/proc/${pid}`));
   });

@@ -214,7 +214,7 @@ test('the description has every route', async () => {
   );
 });
 
-test('a store that cannot be asked is a 503, not a 404; a sender that stands still is let go', async () => {
+test('a store that cannot be asked is no 404; a sender that stands still is let go', async () => {
   const away = new DroverError('UNAVAILABLE', 'The S3 of the blob store does not answer');
   await using broken = await startBlobGateway({
     verbs: { stat: () => Promise.reject(away), missing: () => Promise.reject(away) },

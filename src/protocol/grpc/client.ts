@@ -9,6 +9,7 @@ import { connect, type Connection, type GrpcCoordinatorOptions } from './connect
 import * as fleet from './fleetMessages.ts';
 import * as jobs from './jobMessages.ts';
 import { checkpointCalls } from './checkpointCalls.ts';
+import { dataCalls } from './dataCalls.ts';
 import { scheduleCalls } from './scheduleCalls.ts';
 import { specToWire } from './specMessages.ts';
 import * as w from './wire.ts';
@@ -24,6 +25,7 @@ export function createGrpcCoordinator(options: GrpcCoordinatorOptions): GrpcCoor
     ...fleetCalls(connection),
     ...checkpointCalls(connection),
     ...scheduleCalls(connection),
+    ...dataCalls(connection),
     ...auditCalls(connection),
     ...agentCalls(connection),
     ...gatewayCalls(connection),
