@@ -63,7 +63,8 @@ async function newestAttempts(
     const page = { limit: PAGE, ...(cursor !== undefined && { cursor }) };
     const { items, nextCursor } = await coordinator.listAttempts(who, job, page);
     for (const attempt of items) {
-      if (newest.has(attempt.task) || newest.size < CAPSULE_TASKS) newest.set(attempt.task, attempt);
+      if (newest.has(attempt.task) || newest.size < CAPSULE_TASKS)
+        newest.set(attempt.task, attempt);
     }
     cursor = nextCursor ?? undefined;
   } while (cursor !== undefined && newest.size < CAPSULE_TASKS);
