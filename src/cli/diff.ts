@@ -42,7 +42,10 @@ export const diffCommand = defineCommand({
       await context.printJson(differences);
       return exitCode;
     }
-    if (differences.length === 0) await context.print('they ran the same');
+    if (differences.length === 0) {
+      await context.print('they ran the same');
+      return exitCode;
+    }
     const show = (value: string | null): string => (value === null ? '-' : short(value));
     await printTable(context.io, differences.slice(0, SHOWN), [
       { title: 'WHAT', value: ({ what }) => what },
