@@ -22,6 +22,8 @@ import { jobsCommand } from './jobs.ts';
 import { loginCommand } from './login.ts';
 import { logsCommand } from './logs.ts';
 import { nearest } from '../lib/nearest.ts';
+import { notebookCommand } from './notebook.ts';
+import { profileCommand } from './profile.ts';
 import { psCommand } from './ps.ts';
 import { queueCommand } from './queue.ts';
 import { resultCommand } from './result.ts';
@@ -64,7 +66,9 @@ const cliCommands: Command[] = [
   execCommand,
   sshCommand,
   forwardCommand,
+  notebookCommand,
   psCommand,
+  profileCommand,
   workersCommand,
   simulateCommand,
   cpCommand,

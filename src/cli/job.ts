@@ -2,6 +2,7 @@
 import { eachItem, type DroverClient } from '../protocol/client.ts';
 import type { AttemptView, CheckpointView, JobView, TaskView } from '../protocol/jobs.ts';
 import { defineCommand, takePositionals, type CommandContext } from './command.ts';
+import { costFacts } from './costFacts.ts';
 import { ago } from './durations.ts';
 import { EXIT } from './exitCodes.ts';
 import { printFacts } from './facts.ts';
@@ -43,7 +44,7 @@ export const jobCommand = defineCommand({
       await context.printJson({ ...job, taskList: tasks, attempts, checkpoints });
       return EXIT.ok;
     }
-    await printJob(context, job);
+    await printJob(context, job, attempts);
     await printTasks(context, tasks, parsed.options.all);
     await printAttempts(context, attempts, parsed.options.all);
     await printSaved(context, checkpoints, parsed.options.all);
@@ -61,7 +62,11 @@ function collectAttempts(client: DroverClient, job: JobView): Promise<AttemptVie
   return collect(eachItem((page) => client.listAttempts(job.id, page), PAGE));
 }
 
-async function printJob(context: CommandContext, job: JobView): Promise<void> {
+async function printJob(
+  context: CommandContext,
+  job: JobView,
+  attempts: AttemptView[],
+): Promise<void> {
   const nowMs = context.io.now();
   const paint = colours(context.io, context.io.stdout);
   const when = (atMs: number | null): string =>
@@ -82,6 +87,7 @@ async function printJob(context: CommandContext, job: JobView): Promise<void> {
     ['ran', job.startedAtMs === null ? '' : ranFor(job, nowMs)],
     ['cancelled', when(job.cancelRequestedAtMs)],
     ['tasks', taskSummary(job)],
+    ...costFacts(attempts, nowMs),
   ]);
 }
 

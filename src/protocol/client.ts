@@ -123,6 +123,9 @@ export function createClient(options: HttpOptions) {
     followLogs: (id: string, query: LogOptions = {}) =>
       followLogs(options, jobPath(id, '/logs'), query),
 
+    /** A link below the server's URL that opens what a task serves in a browser, once. */
+    proxyLogin: async (endpoint: string, next: string): Promise<string> =>
+      (await post<{ path: string }>('/v1/proxy/logins', { body: { endpoint, next } })).path,
     capsule: (id: string) => get<CapsuleView>(jobPath(id, '/capsule')),
     why: (id: string) => get<WhyView>(jobPath(id, '/why')),
     plan: (spec: SubmittedSpec) => post<PlanView>('/v1/plan', { body: spec, repeatable: true }),

@@ -177,7 +177,7 @@ export interface Drain {
 }
 
 /** Somebody looked, or was given something: kept for those who ask who did. */
-export interface Note {
+interface Note {
   kind: 'note';
   what: 'job.inside' | 'secrets.given';
   tenant: string;
