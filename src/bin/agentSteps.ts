@@ -44,8 +44,9 @@ export function aroundSteps(options: StepOptions): { steps: Step[]; checkpoints:
   const steps = [
     createMachineFacts(resources),
     createCodeStep({ cache, blobs }),
-    createInputStep({ cache, folder, blobs, env: process.env }),
+    // Before the inputs: a job's own AWS_* and HF_TOKEN open what the agent's do not.
     secretStep({ url, fetchSecrets }),
+    createInputStep({ cache, folder, blobs, env: process.env }),
     checkpoints,
     createResults(blobs),
   ];
