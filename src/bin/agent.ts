@@ -43,7 +43,10 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
   const transport = httpTransport(url);
   shutdown.add(() => transport.close());
   const identity = identityFile(join(dataDir, 'worker.json'));
-  const { steps, checkpoints } = aroundSteps({ settings, url, identity, transport, clock, log });
+  const { steps, checkpoints } = aroundSteps({
+    ...{ settings, url, identity, transport, resources },
+    ...{ clock, log },
+  });
   const runtime = createProcessRuntime({
     dataDir,
     clock,

@@ -6,24 +6,27 @@ import { checkCacheFolder } from '../agent/cache/folder.ts';
 import { createCheckpoints, type Checkpoints } from '../agent/checkpoints/checkpoints.ts';
 import { createCodeStep } from '../agent/code/codeStep.ts';
 import { createInputStep } from '../agent/inputs/inputStep.ts';
+import { createMachineFacts } from '../agent/machineFacts.ts';
 import { createResults } from '../agent/results/results.ts';
 import { secretStep } from '../agent/secrets/secrets.ts';
 import type { HttpTransport } from '../agent/transport.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Settings } from '../model/settings.ts';
+import type { JoinRequest } from '../protocol/agent.ts';
 
 export interface StepOptions {
   settings: Settings;
   url: string;
   identity: IdentityFile;
   transport: HttpTransport;
+  resources: JoinRequest['resources'];
   clock: Clock;
   log: Log;
 }
 
 export function aroundSteps(options: StepOptions): { steps: Step[]; checkpoints: Checkpoints } {
-  const { settings, url, identity, transport, clock, log } = options;
+  const { settings, url, identity, transport, resources, clock, log } = options;
   const { dataDir, cache: cacheSettings } = settings.agent;
   checkCacheFolder(cacheSettings.folder, dataDir);
   // Read anew each time: a worker that joins again has another token.
@@ -39,6 +42,7 @@ export function aroundSteps(options: StepOptions): { steps: Step[]; checkpoints:
   });
   const fetchSecrets = (uid: string) => transport.attemptSecrets(workerToken(), uid);
   const steps = [
+    createMachineFacts(resources),
     createCodeStep({ cache, blobs }),
     createInputStep({ cache, folder, blobs, env: process.env }),
     secretStep({ url, fetchSecrets }),

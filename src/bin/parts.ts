@@ -8,8 +8,13 @@ import { createBlobQuota } from '../blobs/quota.ts';
 import { freePool, type PoolPolicy } from '../core/placement/admission.ts';
 import { DEFAULT_POLICY } from '../core/schedule/plan.ts';
 import { createGateway } from '../gateway/gateway.ts';
+import type { ProxyOptions } from '../gateway/proxy/access.ts';
+import { proxyRoutes } from '../gateway/proxy/routes.ts';
+import { ProxySessions } from '../gateway/proxy/sessions.ts';
+import { createProxyUpgrade } from '../gateway/proxy/upgrade.ts';
 import { GATEWAY_LIMITS } from '../gateway/limits.ts';
 import { blobRoutes } from '../gateway/rest/blobs.ts';
+import { dataRoutes } from '../gateway/rest/data.ts';
 import { resultRoutes } from '../gateway/rest/results.ts';
 import { registerLogRoutes } from '../gateway/rest/logs.ts';
 import { bearerOf, checkScope, type Authorize } from '../gateway/auth/authorize.ts';
@@ -145,6 +150,13 @@ export async function startGateway(
   const common = { coordinator, clock: systemClock, random: systemRandom, log };
   // The hub must know the gateway's URL, which is known once it listens.
   const upgrades: UpgradeRoute[] = [];
+  const authenticate = (token: string) => coordinator.authenticate(token);
+  const proxy: ProxyOptions = {
+    hub: () => hub,
+    authenticate,
+    sessions: new ProxySessions(systemClock),
+    secure: server.publicUrl.startsWith('https:'),
+  };
   const gateway = await createGateway({
     ...common,
     host: server.host,
@@ -157,19 +169,21 @@ export async function startGateway(
         ...common,
         limits: { streamsPerTenant: limits.streamsPerTenant },
       });
+      proxyRoutes(app, proxy);
       const quota = createBlobQuota(blobs, { tenantQuotaBytes, clock: systemClock });
       resultRoutes(app, { coordinator, store: blobs });
+      dataRoutes(app, { coordinator, store: blobs, clock: systemClock });
       blobRoutes(app, { store: blobs, quota, maxBlobBytes, limits: GATEWAY_LIMITS });
     },
     upgrade: upgradeHandler(upgrades, common),
   });
   const publicUrl = server.publicUrl || gateway.url;
   const hub = createTunnelHub({ ...common, publicUrl, audited: recordAccesses(coordinator) });
-  const authenticate = (token: string) => coordinator.authenticate(token);
   const authorize: Authorize = async (request, scope) =>
     checkScope(await authenticate(bearerOf(request)), scope);
   const routes = { hub, authenticate, authorize, ...common };
   upgrades.push(hub.route, createExecRoute(routes), createInsideRoute(routes));
+  upgrades.push(createProxyUpgrade(proxy));
   return {
     url: gateway.url,
     async close() {

@@ -1,11 +1,11 @@
 /** Every limit of the blob stores, with its unit and reason. */
 
-const MIB = 1024 * 1024;
+const KIB = 1024;
 const HOUR_MS = 3_600_000;
 
 export const BLOB_LIMITS = {
-  /** What is gathered before one write, and read ahead: larger gains nothing. */
-  bufferBytes: MIB,
+  /** Read at once: larger ones are fresh memory each time, which costs more than it saves. */
+  bufferBytes: 256 * KIB,
   /** Questions to a disk or a bucket at once, of one call. */
   atOnce: 32,
   /** A blob that was found is marked as wanted again when its mark is older than this. */

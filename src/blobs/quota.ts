@@ -1,4 +1,4 @@
-/** How much a tenant may keep. The store is summed up now and then; between, what passes is added. */
+/** How much a tenant may keep: summed up now and then, in between what is put is added. */
 import type { Clock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import type { BlobStore } from './contract.ts';

@@ -28,7 +28,12 @@ export const execCommand = defineCommand({
     const { io } = context;
     const terminal = io.stdin.isTTY ? io.stdout.isTTY : false;
     const { url, token } = context.connection();
-    const task = await findTask(context.client(), written, options.task, 'exec');
+    const task = await findTask(
+      context.client(),
+      written,
+      options.task,
+      'exec ID --task N -- COMMAND',
+    );
     const command = rest?.length ? rest : ['/bin/sh'];
     const tty = options.tty || (terminal && !options['no-tty']);
     // Loaded when used: no other command needs the tunnel.

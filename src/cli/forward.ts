@@ -26,8 +26,8 @@ export const forwardCommand = defineCommand({
     task: { kind: 'text', value: 'N', help: 'the task of an array or a gang (or its id as ID)' },
   },
   details:
-    'LOCAL is a port on 127.0.0.1, REMOTE by default, 0 for any that is free. REMOTE is a port, or\n' +
-    "the path of a Unix socket in the task's directory. It goes on until Ctrl-C.\n\n" +
+    'LOCAL is a port on 127.0.0.1, REMOTE by default, 0 for any that is free. REMOTE is a port,\n' +
+    "or the path of a Unix socket in the task's directory. It goes on until Ctrl-C.\n\n" +
     'examples:\n' +
     '  drover forward j01k2m3 6006\n' +
     '  drover forward j01k2m3 8080:80\n' +
@@ -35,25 +35,50 @@ export const forwardCommand = defineCommand({
   async run({ options, ...parsed }, context) {
     const [written, place] = takePositionals(parsed, ['ID', '[LOCAL:]REMOTE']) as [string, string];
     const forward = parseForward(place);
-    const { io } = context;
-    const task = await findTask(context.client(), written, options.task, 'forward');
+    const task = await findTask(
+      context.client(),
+      written,
+      options.task,
+      'forward ID --task N PORT',
+    );
     const inside = insideTask(context.connection(), task);
-    // Says at once that the task does not run or may not be looked into.
-    const isServed = await probe(inside, forward);
-    const server = createServer({ allowHalfOpen: true, noDelay: true });
-    server.on('connection', (socket) => void serve(socket, inside, forward, context));
-    const port = await listen(server, forward.localPort);
-    await announce(context, { task, port, forward, isServed });
-    const stopped = Promise.withResolvers<void>();
-    const stopListening = io.onInterrupt(() => stopped.resolve());
-    process.once('SIGTERM', () => stopped.resolve());
-    await stopped.promise;
-    stopListening();
-    server.close();
-    inside.close('the user left');
-    return EXIT.ok;
+    try {
+      await forwardUntilStopped(context, inside, task, forward);
+      return EXIT.ok;
+    } finally {
+      inside.close('the user left');
+    }
   },
 });
+
+async function forwardUntilStopped(
+  context: CommandContext,
+  inside: InsideTask,
+  task: string,
+  forward: Forward,
+): Promise<void> {
+  // Says at once that the task does not run or may not be looked into.
+  const isServed = await probe(inside, forward);
+  const server = createServer({ allowHalfOpen: true, noDelay: true });
+  const sockets = new Set<Socket>();
+  const stopped = Promise.withResolvers<void>();
+  let isOver = false;
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    void serve(socket, inside, forward, (text) => {
+      if (!isOver) void context.notice(text);
+    }).finally(() => sockets.delete(socket));
+  });
+  const port = await listen(server, forward.localPort);
+  const stopListening = context.io.onInterrupt(() => stopped.resolve());
+  process.once('SIGTERM', () => stopped.resolve());
+  await announce(context, { task, port, forward, isServed });
+  await stopped.promise;
+  isOver = true;
+  stopListening();
+  server.close();
+  for (const socket of sockets) socket.destroy();
+}
 
 /** `6006`, `8080:80`, `8080:run/app.sock`. */
 export function parseForward(text: string): Forward {
@@ -124,13 +149,13 @@ async function serve(
   socket: Socket,
   inside: InsideTask,
   { remote }: Forward,
-  context: CommandContext,
+  tell: (text: string) => void,
 ): Promise<void> {
   try {
     const failure = await inside.join(socket, remote);
-    if (failure instanceof DroverError) await context.notice(failure.message);
+    if (failure instanceof DroverError) tell(failure.message);
   } catch (error) {
     socket.resetAndDestroy();
-    await context.notice(error instanceof Error ? error.message : String(error));
+    tell(error instanceof Error ? error.message : String(error));
   }
 }

@@ -22,13 +22,20 @@ const PAGE = 500;
 export const jobCommand = defineCommand({
   name: 'job',
   summary: 'Show one job: state, reason, tasks, attempts, resources',
-  usage: ['job ID'],
+  usage: ['job ID', 'job ID --capsule'],
   options: {
     all: { kind: 'flag', help: 'every task and attempt, however many' },
+    capsule: { kind: 'flag', help: 'what it ran, exactly, as JSON: see rerun and diff' },
   },
   async run(parsed, context) {
     const [id] = takePositionals(parsed, ['ID']);
     const client = context.client();
+    if (parsed.options.capsule) {
+      const capsule = await client.capsule(id!);
+      if (context.json) await context.printJson(capsule);
+      else await context.print(JSON.stringify(capsule, null, 2));
+      return EXIT.ok;
+    }
     const job = await client.getJob(id!);
     const tasks = await collect(eachItem((page) => client.listTasks(job.id, page), PAGE));
     const attempts = await collectAttempts(client, job);

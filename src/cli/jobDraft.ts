@@ -6,6 +6,7 @@ import { parseDuration } from './durations.ts';
 import { envFileEntries, envFromList, type Environment } from './environment.ts';
 import { nearest } from '../lib/nearest.ts';
 import { KEEP_READERS } from './keepDraft.ts';
+import { RULE_READERS } from './ruleDraft.ts';
 import { PLACEMENT_READERS } from './placementDraft.ts';
 import { parseArray, parseCpus, parseGpus, parseMemory } from './resources.ts';
 import { asText } from './values.ts';
@@ -47,6 +48,7 @@ const READERS: Record<string, Reader> = {
     (spec.shape = { kind: 'gang', size: wholeNumber(asText(value, what), what, 1) }),
   ...PLACEMENT_READERS,
   ...KEEP_READERS,
+  ...RULE_READERS,
   envFile: readEnvFiles,
   env: readEnv,
   labels: (spec, value, what) => (spec.labels = { ...spec.labels, ...textMap(value, what) }),
@@ -103,6 +105,7 @@ const EXCLUSIVE = [
   ['startWithin', 'startWithinMs'],
   ['maxCost', 'maxCostMicros'],
   ['workdir', 'code'],
+  ['secret', 'secrets'],
   ...IN_PLACEMENT.map((key) => [key, 'placement'] as const),
 ] as const;
 

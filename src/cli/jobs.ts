@@ -13,22 +13,23 @@ import type { Column } from './table.ts';
 export const jobsCommand = defineCommand({
   name: 'jobs',
   summary: 'List jobs',
-  usage: ['jobs [--state S] [--name N] [--owner O] [--limit N | --all]'],
+  usage: ['jobs [--state S] [--name N] [--owner O] [--parent ID] [--limit N | --all]'],
   options: {
     state: { kind: 'text', value: 'S', help: JOB_STATES.join(', ').toLowerCase() },
     name: { kind: 'text', value: 'N', help: 'only jobs of this name' },
     owner: { kind: 'text', value: 'O', help: 'only jobs of this user' },
+    parent: { kind: 'text', value: 'ID', help: 'only what this job has submitted' },
     ...pagingOptions,
   },
   async run(parsed, context) {
     takePositionals(parsed, []);
-    const { state, name, owner } = parsed.options;
-    const filters = { state: state && checkedState(state), name, owner };
+    const { state, name, owner, parent } = parsed.options;
+    const filters = { state: state && checkedState(state), name, owner, parent };
     const client = context.client();
     const listed = await fetchList(parsed.options, (page) =>
       client.listJobs({ ...filters, ...page }),
     );
-    const filtered = state !== undefined || name !== undefined || owner !== undefined;
+    const filtered = Object.values(filters).some((filter) => filter !== undefined);
     const whenEmpty = filtered
       ? 'no job matches; `drover jobs` shows all'
       : 'no jobs yet; try: drover run -- echo hello';

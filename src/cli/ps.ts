@@ -17,7 +17,7 @@ export const psCommand = defineCommand({
   },
   async run({ options, ...parsed }, context) {
     const [written] = takePositionals(parsed, ['ID']) as [string];
-    const task = await findTask(context.client(), written, options.task, 'ps');
+    const task = await findTask(context.client(), written, options.task, 'ps ID --task N');
     const inside = insideTask(context.connection(), task);
     try {
       const { processes } = await readDocument(await inside.open({ kind: 'ps' }), processList);

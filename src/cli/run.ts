@@ -10,6 +10,7 @@ import { labelsFromList } from './environment.ts';
 import { EXIT } from './exitCodes.ts';
 import { detach, watchInterrupts } from './interrupts.ts';
 import type { CliIo } from './io.ts';
+import { ruleOptions } from './ruleDraft.ts';
 import { keepOptions } from './keepDraft.ts';
 import { toSpec } from './jobDraft.ts';
 import { explainEnd, judgeEnd, waitForEnd } from './jobEnd.ts';
@@ -38,7 +39,7 @@ const placementOptions = {
   'max-cost': { kind: 'text', value: 'M', help: 'stop when it has cost this much: 4.10' },
 } as const satisfies OptionTable;
 
-const options = {
+export const jobOptions = {
   gpus: { kind: 'text', value: 'N', help: '1, 0.5, A100:2 (model) or 80GB:1 (memory)' },
   cpus: { kind: 'text', value: 'N', help: 'cores: 4, 0.5 (default 1)' },
   mem: { kind: 'text', value: 'SIZE', help: 'memory: 512M, 64G' },
@@ -58,11 +59,16 @@ const options = {
   retries: { kind: 'text', value: 'N', help: 'start again up to N times after a failure' },
   time: { kind: 'text', value: 'D', help: 'time limit: 90m, 2h, 1-00:00:00' },
   ...keepOptions,
+  ...ruleOptions,
   'start-within': { kind: 'text', value: 'D', help: 'give up when it has not started by then' },
   priority: { kind: 'text', value: 'P', help: 'production, interactive or batch (default)' },
   name: { kind: 'text', value: 'NAME', help: 'a name for lists' },
   label: { kind: 'list', value: 'K=V', help: 'a label' },
   ports: { kind: 'text', value: 'N', help: 'TCP ports it needs on its worker' },
+} as const satisfies OptionTable;
+
+const options = {
+  ...jobOptions,
   plan: { kind: 'flag', help: 'say where, when and for how much, and submit nothing' },
   detach: { kind: 'flag', short: 'd', help: 'print the id and return at once' },
 } as const satisfies OptionTable;
@@ -81,7 +87,7 @@ export const runCommand = defineCommand({
     '  drover run --constraint rack=b12 --after JOB -- ./evaluate.sh',
   failureCode: EXIT.drover,
   async run({ options, positionals, rest }, context) {
-    const spec = specFromFlags(options, positionals, rest, context.io);
+    const spec = specFromFlags(options, requireCommand(positionals, rest), context.io);
     if (options.plan) {
       if (options.detach) throw new UsageError('--plan and --detach exclude each other');
       return showPlan(context, spec);
@@ -94,18 +100,21 @@ export const runCommand = defineCommand({
   },
 });
 
-function specFromFlags(
-  flags: OptionValues<typeof options>,
-  positionals: string[],
-  command: string[] | undefined,
+function requireCommand(positionals: string[], command: string[] | undefined): string[] {
+  if (positionals.length === 0 && command?.length) return command;
+  const words = positionals.length > 0 ? positionals.join(' ') : 'COMMAND';
+  const message = positionals.length > 0 ? 'the command goes after --' : 'there is no command';
+  throw new UsageError(message, `drover run … -- ${words}`);
+}
+
+/** Flags of `run` other than those that describe the job are ignored. */
+export function specFromFlags(
+  flags: OptionValues<typeof jobOptions>,
+  command: string[],
   io: CliIo,
 ): SubmittedSpec {
-  if (positionals.length > 0 || !command?.length) {
-    const words = positionals.length > 0 ? positionals.join(' ') : 'COMMAND';
-    const message = positionals.length > 0 ? 'the command goes after --' : 'there is no command';
-    throw new UsageError(message, `drover run … -- ${words}`);
-  }
-  const { detach: _, plan: __, 'bundle-limit': ___, label, ...plain } = flags;
+  const own = Object.entries(flags).filter(([name]) => Object.hasOwn(jobOptions, name));
+  const { label, 'bundle-limit': _, ...plain } = Object.fromEntries(own) as typeof flags;
   const labels = label.length > 0 ? labelsFromList(label, '--label') : undefined;
   const draft = { ...plain, labels, command };
   return toSpec(onlySet(draft), { cwd: io.cwd, env: io.env, label: flagName });
@@ -116,12 +125,8 @@ function flagName(key: string): string {
   return `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-/** The options all commands share are no keys of a job. */
 function onlySet(draft: Record<string, unknown>): Record<string, unknown> {
-  const entries = Object.entries(draft).filter(
-    ([key, value]) => isSet(value) && !['json', 'url', 'help'].includes(key),
-  );
-  return Object.fromEntries(entries);
+  return Object.fromEntries(Object.entries(draft).filter(([, value]) => isSet(value)));
 }
 
 function isSet(value: unknown): boolean {

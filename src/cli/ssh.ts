@@ -41,7 +41,7 @@ export const sshCommand = defineCommand({
     }
     const id = taskOfHost(written);
     if (options.proxy) return proxy(context, id, options.task);
-    const task = await findTask(context.client(), id, options.task, 'ssh');
+    const task = await findTask(context.client(), id, options.task, 'ssh ID --task N');
     return runSsh(context, task, rest ?? []);
   },
 });
@@ -54,7 +54,7 @@ async function runSsh(context: CommandContext, task: string, rest: string[]): Pr
   );
   const child = spawn('ssh', [...options, hostName(task), ...rest], {
     stdio: 'inherit',
-    env: io.env as NodeJS.ProcessEnv,
+    env: io.env,
   });
   // Ctrl-C is for the client, which has the terminal; it ends, and then so do we.
   const release = io.onInterrupt(() => {});
@@ -80,7 +80,7 @@ async function proxy(
 ): Promise<number> {
   const { io } = context;
   const files = await prepareSshFiles(io.env);
-  const task = await findTask(context.client(), written, flag, 'ssh');
+  const task = await findTask(context.client(), written, flag, 'ssh ID --task N');
   const inside = insideTask(context.connection(), task);
   // Loaded when used: no other command needs it.
   const { pumpSsh } = await import('./sshProxy.ts');

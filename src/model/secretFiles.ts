@@ -15,9 +15,9 @@ export function refuseSecret(setting: string, value: unknown): string | undefine
   if (setting === 'blobs.secretAccessKey' && value !== '') {
     return 'is a secret; give it as DROVER_BLOBS_SECRET_ACCESS_KEY or by blobs.secretAccessKeyFile';
   }
-  if (setting === 'secrets.infisical.clientSecret' && value !== '') {
+  if (setting === 'secrets.infisicalClientSecret' && value !== '') {
     const name = 'DROVER_SECRETS_INFISICAL_CLIENT_SECRET';
-    return `is a secret; give it as ${name} or by secrets.infisical.clientSecretFile`;
+    return `is a secret; give it as ${name} or by secrets.infisicalClientSecretFile`;
   }
   if (setting !== 'store.url' || typeof value !== 'string') return undefined;
   if (!/^[a-z]+:\/\/[^/@]*:[^/@]+@/.test(value) && !/[?&]password=/.test(value)) return undefined;
@@ -27,9 +27,8 @@ export function refuseSecret(setting: string, value: unknown): string | undefine
 /** The settings with every secret that a setting names a file for. */
 export function readSecrets(settings: Settings, readFile: ReadFile): Settings {
   const { store, grpc, blobs, secrets } = settings;
-  const { infisical } = secrets;
-  const client = 'secrets.infisical.clientSecretFile';
-  const clientSecret = secretOf(client, infisical.clientSecretFile, readFile);
+  const clientFile = secrets.infisicalClientSecretFile;
+  const client = secretOf('secrets.infisicalClientSecretFile', clientFile, readFile);
   const url = secretOf('store.urlFile', store.urlFile, readFile) ?? store.url;
   const key = secretOf('blobs.secretAccessKeyFile', blobs.secretAccessKeyFile, readFile);
   return {
@@ -38,7 +37,7 @@ export function readSecrets(settings: Settings, readFile: ReadFile): Settings {
     grpc: { ...grpc, apiSecret: apiSecret(grpc, readFile) },
     secrets: {
       ...secrets,
-      infisical: { ...infisical, clientSecret: clientSecret ?? infisical.clientSecret },
+      infisicalClientSecret: client ?? secrets.infisicalClientSecret,
     },
     blobs: { ...blobs, secretAccessKey: key ?? blobs.secretAccessKey },
   };

@@ -13,31 +13,29 @@ export const secretSettings = z
       .default(''),
     /** FOLDER/TENANT/NAME; empty: no files. */
     folder: text.default(''),
-    infisical: z
-      .strictObject({
-        siteUrl: text.default('https://app.infisical.com'),
-        /** Empty: it is not used. */
-        projectId: text.default(''),
-        environment: text.default('prod'),
-        path: text.default('/{tenant}'),
-        clientId: text.default(''),
-        clientSecret: text.default(''),
-        clientSecretFile: text.default(''),
-      })
-      .prefault({}),
+    infisicalUrl: text.default('https://app.infisical.com'),
+    /** The project's id; empty: Infisical is not used. */
+    infisicalProject: text.default(''),
+    infisicalEnvironment: text.default('prod'),
+    infisicalPath: text.default('/{tenant}'),
+    infisicalClientId: text.default(''),
+    infisicalClientSecret: text.default(''),
+    infisicalClientSecretFile: text.default(''),
   })
   .prefault({});
 
 export type SecretSettings = z.output<typeof secretSettings>;
 
 export function checkSecrets(
-  { infisical }: SecretSettings,
+  secrets: SecretSettings,
   fail: (setting: string, message: string) => void,
 ): void {
-  if (!infisical.projectId) return;
-  if (!infisical.clientId) fail('secrets.infisical.clientId', 'is needed with a projectId');
-  if (!infisical.clientSecret === !infisical.clientSecretFile) {
+  if (!secrets.infisicalProject) return;
+  if (!secrets.infisicalClientId) {
+    fail('secrets.infisicalClientId', 'is needed with secrets.infisicalProject');
+  }
+  if (!secrets.infisicalClientSecret === !secrets.infisicalClientSecretFile) {
     const ways = 'DROVER_SECRETS_INFISICAL_CLIENT_SECRET or in a file, not both';
-    fail('secrets.infisical.clientSecretFile', `Infisical needs the secret as ${ways}`);
+    fail('secrets.infisicalClientSecretFile', `Infisical needs the secret as ${ways}`);
   }
 }

@@ -1,6 +1,6 @@
 /** REST schemas of blobs. */
 import { z } from 'zod';
-import { BLOB_HASH } from '../model/blob.ts';
+import { BLOB_HASH, type BlobHash } from '../model/blob.ts';
 
 /** Hashes one question may hold: some 350 KB of them. */
 export const MISSING_HASHES = 5_000;
@@ -15,4 +15,4 @@ export const missingBlobs = z.strictObject({ hashes: z.array(hash).max(MISSING_H
 export const missingView = z.object({ missing: z.array(hash) });
 
 export const blobView = z.object({ hash, size: z.int(), created: z.boolean() });
-export type BlobView = z.infer<typeof blobView>;
+export type BlobView = z.infer<typeof blobView> & { hash: BlobHash };

@@ -4,18 +4,29 @@ import type { SecretSettings } from '../model/secretSettings.ts';
 import type { SecretSource } from './contract.ts';
 import { environmentSecrets } from './environment.ts';
 import { fileSecrets } from './files.ts';
-import { infisicalSecrets } from './infisical.ts';
+import { infisicalSecrets, type InfisicalOptions } from './infisical.ts';
 
 export function openSecrets(
   settings: SecretSettings,
   env: Readonly<Record<string, string | undefined>>,
 ): SecretSource[] {
-  const { environmentPrefix, folder, infisical } = settings;
+  const { environmentPrefix, folder } = settings;
   return [
     ...(environmentPrefix ? [environmentSecrets(environmentPrefix, env)] : []),
     ...(folder ? [fileSecrets(folder)] : []),
-    ...(infisical.projectId ? [infisicalSecrets(infisical)] : []),
+    ...(settings.infisicalProject ? [infisicalSecrets(infisicalOptions(settings))] : []),
   ];
+}
+
+function infisicalOptions(settings: SecretSettings): InfisicalOptions {
+  return {
+    siteUrl: settings.infisicalUrl,
+    projectId: settings.infisicalProject,
+    environment: settings.infisicalEnvironment,
+    path: settings.infisicalPath,
+    clientId: settings.infisicalClientId,
+    clientSecret: settings.infisicalClientSecret,
+  };
 }
 
 /** The first source that has it. A source that cannot be asked might have it: that is said. */

@@ -149,6 +149,7 @@ function settleTask(
     interruptions: gang ? sum(live.tasks, (member) => member.interruptions) : task.interruptions,
     retries: spec.retries,
     maxInterruptions: spec.maxInterruptions,
+    requeueExitCode: spec.rules?.requeueExitCode ?? 0,
     cancelled,
   });
   task.exitCode = ending.exitCode;

@@ -1,4 +1,4 @@
-/** One contract: blobs as files, on an S3 that checks signatures and on one that keeps checksums. */
+/** One contract: on files, on an S3 that checks signatures and on one that keeps checksums. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -16,7 +16,7 @@ export interface S3Server {
   endpoint: string;
   /** rclone only: where the bucket lies as a folder. */
   bucketFolder: string;
-  stop(): Promise<void>;
+  stop: () => Promise<void>;
 }
 
 const ADDRESS = /https?:\/\/127\.0\.0\.1:\d+/;
@@ -27,14 +27,16 @@ export async function startRclone(): Promise<S3Server> {
   const bucketFolder = path.join(folder, S3_BUCKET);
   mkdirSync(bucketFolder);
   const key = ['--auth-key', `${S3_KEY},${S3_SECRET}`];
-  const args = ['serve', 's3', ...key, '--addr', '127.0.0.1:0', folder];
+  // Looked at anew each time: a test takes the bucket away.
+  const fresh = ['--dir-cache-time', '1ms', '--poll-interval', '0'];
+  const args = ['serve', 's3', ...key, ...fresh, '--addr', '127.0.0.1:0', folder];
   const { endpoint, stop } = await start('rclone', args, { RCLONE_CONFIG: '/notfound' });
   return {
     endpoint,
     bucketFolder,
     async stop() {
       await stop();
-      rmSync(folder, { recursive: true });
+      rmSync(folder, { recursive: true, force: true });
     },
   };
 }
@@ -50,10 +52,12 @@ async function start(
   program: string,
   args: string[],
   env: Record<string, string>,
-): Promise<{ endpoint: string; stop(): Promise<void> }> {
+): Promise<{ endpoint: string; stop: () => Promise<void> }> {
   const command = path.resolve(PYTHON_PLACE, program);
   if (!existsSync(command)) throw new Error(`${command} is not there: make python-packages`);
   const child = spawn(command, args, { env: { PATH: process.env['PATH'], ...env } });
+  // The last resort, for a test that failed before it could stop its server.
+  process.once('exit', () => child.kill('SIGKILL'));
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
   let output = '';
   const endpoint = await new Promise<string>((resolve, reject) => {

@@ -159,7 +159,7 @@ describe('forward', () => {
   });
 });
 
-test('who looked inside is recorded once for many connections; what cannot be is refused', async () => {
+test('who looked inside is recorded once for many connections, else refused', async () => {
   const { port } = await serve(echo);
   for (let i = 0; i < 3; i++) {
     const connection = await inside.connect({ kind: 'tcp', port });

@@ -183,8 +183,8 @@ class Processes implements ProcessRuntime {
     const prepared = files.readPrepared(attempt.directory)?.task;
     const { env, workdir: cwd } = prepared ?? this.#task(attempt, order);
     const members = (): number[] => membersOf(this.#machine, attempt);
-    if (attempt.cgroups.length === 0) return { cwd, env, members };
-    return { cwd, env, members, joinCgroup: (pid) => joinCgroups(attempt.cgroups, pid) };
+    const joinCgroup = (pid: number): void => joinCgroups(attempt.cgroups, pid);
+    return { cwd, env, members, ...(attempt.cgroups.length > 0 && { joinCgroup }) };
   }
 
   /** Attempts go on; the watchdog stays as long as one does. */

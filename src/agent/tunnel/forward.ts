@@ -54,7 +54,7 @@ export function connectTo(
     const socket = connect({ ...options, timeout: CONNECT_TIMEOUT_MS });
     const failed = (cause: NodeJS.ErrnoException): void => {
       socket.destroy();
-      reject(new DroverError('UNAVAILABLE', `${reasonOf(cause, name)}`, { cause }));
+      reject(new DroverError('UNAVAILABLE', reasonOf(cause, name), { cause }));
     };
     socket.once('error', failed);
     socket.once('timeout', () => failed(new Error('no answer')));

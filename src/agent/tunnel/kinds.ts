@@ -5,6 +5,7 @@ import type { StreamHandler } from './dialer.ts';
 import { createExecHandler } from './exec.ts';
 import { createForwardHandler } from './forward.ts';
 import { createProcessListHandler } from './processList.ts';
+import { createProfileHandler } from './profile/profile.ts';
 import type { FindRunning } from './running.ts';
 
 export function tunnelKinds(options: {
@@ -17,6 +18,7 @@ export function tunnelKinds(options: {
     exec: createExecHandler(options),
     ssh: loadedWhenUsed(async () => (await import('./ssh/server.ts')).createSshHandler(options)),
     ps: createProcessListHandler(options),
+    profile: createProfileHandler(options),
     tcp: forward,
     unix: forward,
   };

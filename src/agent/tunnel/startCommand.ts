@@ -18,7 +18,7 @@ interface CommandStart {
 export interface StartedCommand {
   process: ExecProcess;
   /** After its end. */
-  cleanUp(): Promise<void>;
+  cleanUp: () => Promise<void>;
 }
 
 const DEFAULT_COLS = 80;

@@ -24,7 +24,8 @@ async function onSmallDisk(use: (disk: SmallDisk) => Promise<void>): Promise<voi
 }
 
 test('a disk that is full says so, keeps nothing half and goes on when there is room', async () => {
-  await onSmallDisk(async ({ folder, fill, empty }) => {
+  await onSmallDisk(async (disk) => {
+    const { folder } = disk;
     const store = await openFileBlobStore({ folder: join(folder, 'blobs'), clock });
     const kept = Buffer.from('kept');
     await store.put('lab', blobHashOf(kept), kept.length, [kept]);
@@ -36,11 +37,11 @@ test('a disk that is full says so, keeps nothing half and goes on when there is 
     expect(await store.missing('lab', [blobHashOf(large)])).toHaveLength(1);
 
     const small = randomBytes(MIB);
-    fill();
+    disk.fill();
     await expect(put(small)).rejects.toMatchObject(full);
     expect((await store.stat('lab', blobHashOf(kept)))?.size).toBe(4);
     expect(await store.remove('lab', blobHashOf(kept))).toBe(true);
-    empty();
+    disk.empty();
     expect(await put(small)).toEqual({ created: true });
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Blobs as files: FOLDER/<tenant>/<two digits>/<64 digits>, written in FOLDER/.tmp and renamed, with
- * file and folder on disk before `put` resolves.
+ * Blobs as files: FOLDER/<tenant>/<two digits>/<64 digits>, written in FOLDER/.tmp and renamed,
+ * with file and folder on disk before `put` resolves.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, opendir, rename, rm, stat, unlink, utimes } from 'node:fs/promises';
@@ -136,7 +136,8 @@ async function publish(name: string, path: string): Promise<void> {
   await rename(name, path);
   await syncFolder(folder);
   // New folders are entries of folders too: from the lowest up to where the first one was made.
-  for (let at = folder; first && at.length >= first.length; at = dirname(at)) {
+  if (first === undefined) return;
+  for (let at = folder; at.length >= first.length; at = dirname(at)) {
     await syncFolder(dirname(at));
   }
 }

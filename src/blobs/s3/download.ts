@@ -17,7 +17,7 @@ interface Answered {
   size: number;
 }
 
-/** The first answer is awaited here, so that absence is an error of the call and not of a stream. */
+/** The first answer is awaited here, so that absence is an error of the call, not of a stream. */
 export async function download(
   client: S3Client,
   { key, range, absent }: Download,

@@ -4,7 +4,7 @@ const MIB = 1024 * 1024;
 const DAY_S = 86_400;
 
 export const S3_LIMITS = {
-  /** One part of a large upload, held in memory so that it can be sent again. S3's least is 5 MiB. */
+  /** A part of a large upload, held in memory so that it can be sent again. S3's least is 5 MiB. */
   partBytes: 8 * MIB,
   /** S3 takes no more parts of one object; the parts of a very large one grow instead. */
   parts: 10_000,

@@ -1,7 +1,7 @@
 /**
- * Blobs in a bucket: PREFIX/<tenant>/blobs/<64 digits>. An object keeps the time it was put, so that
- * one found again long after gets an empty object PREFIX/<tenant>/wanted/<64 digits>, whose time
- * counts instead.
+ * Blobs in a bucket: PREFIX/<tenant>/blobs/<64 digits>. An object keeps the time it was put, so
+ * that one found again long after gets an empty object PREFIX/<tenant>/wanted/<64 digits>, whose
+ * time counts instead.
  */
 import type { Readable } from 'node:stream';
 import type { Clock } from '../../lib/clock.ts';

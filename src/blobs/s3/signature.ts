@@ -1,12 +1,9 @@
 /** AWS Signature Version 4 for S3: in headers for our own calls, in the URL for those of others. */
 import { createHmac, hash } from 'node:crypto';
 
-export interface Credentials {
+export interface Signer {
   accessKeyId: string;
   secretAccessKey: string;
-}
-
-export interface Signer extends Credentials {
   region: string;
 }
 
@@ -33,11 +30,9 @@ export function signedHeaders(
   const all = { ...headers, host: request.url.host };
   const signature = sign(signer, { ...request, headers: all }, at);
   const names = Object.keys(all).toSorted().join(';');
+  const proof = `SignedHeaders=${names}, Signature=${signature}`;
   const credential = `${signer.accessKeyId}/${scope(signer, at)}`;
-  return {
-    ...headers,
-    authorization: `${ALGORITHM} Credential=${credential}, SignedHeaders=${names}, Signature=${signature}`,
-  };
+  return { ...headers, authorization: `${ALGORITHM} Credential=${credential}, ${proof}` };
 }
 
 /** A GET that anybody may send for `ttlSeconds`. */

@@ -143,6 +143,9 @@ function found(answer: S3Answer): S3Answer {
   });
 }
 
-function checksumOf({ digest }: S3Body): { 'x-amz-checksum-sha256': string } {
-  return { 'x-amz-checksum-sha256': digest.toString('base64') };
+function checksumOf({ digest }: S3Body) {
+  return {
+    'x-amz-sdk-checksum-algorithm': 'SHA256',
+    'x-amz-checksum-sha256': digest.toString('base64'),
+  };
 }

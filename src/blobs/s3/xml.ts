@@ -19,8 +19,8 @@ const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"'
 function decode(text: string): string {
   return text.replace(/&(?:#(\d+)|#x([0-9a-fA-F]+)|(\w+));/g, (whole, decimal, hex, name) => {
     if (decimal) return String.fromCodePoint(Number(decimal));
-    if (hex) return String.fromCodePoint(Number.parseInt(String(hex), 16));
-    return ENTITIES[String(name)] ?? String(whole);
+    if (hex) return String.fromCodePoint(Number.parseInt(hex, 16));
+    return ENTITIES[String(name)] ?? whole;
   });
 }
 

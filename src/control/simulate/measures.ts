@@ -1,7 +1,9 @@
 /** What is measured while a simulation runs: use by pool and tenant, fairness, levels over time. */
 import type { Claim } from '../../model/claim.ts';
 import type { Task } from '../../model/task.ts';
+import type { ResourceRequest } from '../../model/resources.ts';
 import type { Worker } from '../../model/worker.ts';
+import { fairnessOf, type Holder } from './fairness.ts';
 import { SeriesRecorder, type Level } from './series.ts';
 import { Waits } from './waits.ts';
 import type { Fleet } from './fleet.ts';
@@ -33,9 +35,17 @@ export interface TenantUse {
   cpuMillis: number;
   deviceMillis: number;
   memoryBytes: number;
+  /** Waited for now. */
+  wanted: Amounts;
   cpuUsedMs: number;
   deviceUsedMs: number;
   usedMicros: number;
+}
+
+interface Amounts {
+  cpuMillis: number;
+  deviceMillis: number;
+  memoryBytes: number;
 }
 
 export class Measures {
@@ -45,14 +55,14 @@ export class Measures {
   readonly #series = new SeriesRecorder();
   readonly #weights = new Map<string, number>();
   /** Tasks that wait for a worker now. */
-  readonly #waiting = new Set<Task>();
+  readonly #waiting = new Map<Task, ResourceRequest>();
   readonly #level: Level = { waiting: 0, running: 0, cpu: 0, devices: 0 };
   #nowMs: number;
   #nextLookMs: number;
   #fairSum = 0;
   #fairLooks = 0;
   #used = { cpuMillis: 0, deviceMillis: 0 };
-  readonly #had = { cpuMillis: 0, deviceMillis: 0, memoryBytes: 0 };
+  readonly #had: Amounts = { cpuMillis: 0, deviceMillis: 0, memoryBytes: 0 };
 
   constructor(fleet: Fleet, startMs: number) {
     this.#nowMs = startMs;
@@ -91,12 +101,17 @@ export class Measures {
     return use;
   }
 
-  isWaiting(task: Task, waits: boolean): void {
-    if (waits) {
-      const before = this.#waiting.size;
-      this.#waiting.add(task);
-      if (this.#waiting.size > before) this.tenant(task.tenant).waiting++;
-    } else if (this.#waiting.delete(task)) this.tenant(task.tenant).waiting--;
+  waitsFor(task: Task, resources: ResourceRequest): void {
+    if (this.#waiting.has(task)) return;
+    this.#waiting.set(task, resources);
+    this.#changeWanted(task, resources, 1);
+  }
+
+  waitsNoMore(task: Task): void {
+    const resources = this.#waiting.get(task);
+    if (!resources) return;
+    this.#waiting.delete(task);
+    this.#changeWanted(task, resources, -1);
   }
 
   joined(worker: Worker): void {
@@ -169,25 +184,38 @@ export class Measures {
     use.memoryBytes += sign * claim.memoryBytes;
   }
 
-  /** Jain's index: the square of the sum over n times the sum of squares. */
+  #changeWanted(task: Task, { cpuMillis, memoryBytes, device }: ResourceRequest, sign: 1 | -1) {
+    const tenant = this.tenant(task.tenant);
+    tenant.waiting += sign;
+    tenant.wanted.cpuMillis += sign * cpuMillis;
+    tenant.wanted.memoryBytes += sign * memoryBytes;
+    if (device) tenant.wanted.deviceMillis += sign * device.count * device.share;
+  }
+
   #look(looks: number): void {
-    let count = 0;
-    let sum = 0;
-    let squares = 0;
-    for (const { waiting, weight, cpuMillis, deviceMillis, memoryBytes } of this.tenants.values()) {
-      if (waiting === 0) continue;
-      const dominant = Math.max(
-        shareOf(cpuMillis, this.#had.cpuMillis) ?? 0,
-        shareOf(deviceMillis, this.#had.deviceMillis) ?? 0,
-        shareOf(memoryBytes, this.#had.memoryBytes) ?? 0,
-      );
-      count++;
-      sum += dominant / weight;
-      squares += (dominant / weight) ** 2;
+    const holders: Holder[] = [];
+    for (const use of this.tenants.values()) {
+      if (use.waiting === 0) continue;
+      const { weight, wanted } = use;
+      const all = {
+        cpuMillis: use.cpuMillis + wanted.cpuMillis,
+        deviceMillis: use.deviceMillis + wanted.deviceMillis,
+        memoryBytes: use.memoryBytes + wanted.memoryBytes,
+      };
+      holders.push({ weight, held: this.#dominant(use), wanted: this.#dominant(all) });
     }
-    if (count < 2 || squares === 0) return;
-    this.#fairSum += (looks * sum ** 2) / (count * squares);
+    const fairness = fairnessOf(holders);
+    if (fairness === null) return;
+    this.#fairSum += looks * fairness;
     this.#fairLooks += looks;
+  }
+
+  #dominant({ cpuMillis, deviceMillis, memoryBytes }: Amounts): number {
+    return Math.max(
+      shareOf(cpuMillis, this.#had.cpuMillis) ?? 0,
+      shareOf(deviceMillis, this.#had.deviceMillis) ?? 0,
+      shareOf(memoryBytes, this.#had.memoryBytes) ?? 0,
+    );
   }
 }
 
@@ -226,6 +254,7 @@ function newTenant(weight: number): TenantUse {
     cpuMillis: 0,
     deviceMillis: 0,
     memoryBytes: 0,
+    wanted: { cpuMillis: 0, deviceMillis: 0, memoryBytes: 0 },
     cpuUsedMs: 0,
     deviceUsedMs: 0,
     usedMicros: 0,

@@ -241,11 +241,15 @@ class Simulation {
       const changes = state.takeChanges();
       for (const [job, operation] of changes.jobs) {
         if (operation !== 'insert') continue;
-        for (const task of state.jobs.get(job.id)?.tasks ?? [])
-          this.#measures.isWaiting(task, true);
+        const { resources } = job.spec;
+        for (const task of state.jobs.get(job.id)?.tasks ?? []) {
+          this.#measures.waitsFor(task, resources);
+        }
       }
       for (const task of changes.tasks.keys()) {
-        this.#measures.isWaiting(task, task.state === 'PENDING');
+        const resources = state.jobs.get(task.job)?.job.spec.resources;
+        if (resources && task.state === 'PENDING') this.#measures.waitsFor(task, resources);
+        else this.#measures.waitsNoMore(task);
       }
       for (const attempt of changes.attempts.keys()) this.#machines.noticed(attempt);
       if (changes.attempts.size > 0) this.#charging.wentOn();

@@ -19,7 +19,6 @@ export class Member implements FleetWorker {
   capacity: Capacity;
   readonly holdings: Holdings;
   state: WorkerState | null = null;
-  stateKey = '';
   /** Place among the members of its state. */
   at = 0;
 

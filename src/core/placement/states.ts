@@ -7,6 +7,7 @@ import type { Member } from './member.ts';
 import type { Kind } from './kinds.ts';
 
 export interface WorkerState {
+  readonly key: string;
   readonly kind: Kind;
   readonly cpuFree: number;
   readonly memoryFree: number;
@@ -69,12 +70,11 @@ export class States {
     const key = keyOf(member, devices);
     let state = this.#states.get(key);
     if (!state) {
-      state = stateOf(member, devices);
+      state = stateOf(key, member, devices);
       this.#states.set(key, state);
       this.#append(state);
     }
     member.state = state;
-    member.stateKey = key;
     member.at = state.members.push(member) - 1;
   }
 
@@ -87,7 +87,7 @@ export class States {
       last.at = at;
     }
     if (state.members.length === 0) {
-      this.#states.delete(member.stateKey);
+      this.#states.delete(state.key);
       this.#unlink(state);
     }
     member.state = null;
@@ -111,7 +111,7 @@ export class States {
   }
 }
 
-function stateOf(member: Member, devices: number[]): WorkerState {
+function stateOf(key: string, member: Member, devices: number[]): WorkerState {
   const { kind, capacity, holdings } = member;
   let deviceMillisFree = 0;
   let deviceMostFree = 0;
@@ -122,6 +122,7 @@ function stateOf(member: Member, devices: number[]): WorkerState {
     if (free === WHOLE_DEVICE) idleDevices++;
   }
   return {
+    key,
     kind,
     cpuFree: capacity.cpuFree,
     memoryFree: capacity.memoryFree,

@@ -173,7 +173,7 @@ export class PendingQueue {
     if (this.#gangSize === 1) return [task];
     const gang = this.#gangs.get(task.job)?.values() ?? [];
     const members = [...gang].filter((member) => member.round === task.round);
-    return members.sort((a, b) => a.index - b.index);
+    return members.toSorted((a, b) => a.index - b.index);
   }
 
   #push(entry: Entry): void {

@@ -1,6 +1,7 @@
 /** Places kept for what does not fit yet, and who may use them meanwhile. */
 import { describe, expect, test } from 'vitest';
 import {
+  account,
   gpus,
   heldGpus,
   NOTHING,
@@ -95,6 +96,61 @@ describe('the first that does not fit', () => {
     // The urgent one has no limit, so nobody knows when there will be room.
     expect(planOf(view, 0, { preemption: false })).toMatchObject({ placements: [] });
     expect(view.reservations.size).toBe(0);
+  });
+
+  test('gives way to a higher band also when room comes that is kept', () => {
+    const urgent = wantingGpus(1, { tenant: 'p', band: 0, key: 'urgent' });
+    const view = busy(waiting(large, 'j1'));
+    const policy = { preemption: false };
+    view.update({
+      ...NOTHING,
+      requests: [urgent],
+      claims: [heldGpus(running, 'j9', 'w1', 2)],
+      pending: [waiting(urgent, 'j2')],
+    });
+    expect(placed(planOf(view, 0, policy))).toEqual([]);
+    expect(view.reservations.size).toBe(1);
+    view.update({ ...NOTHING, claimsGone: ['j9.0.1.cd' as AttemptUid] });
+    expect(placed(planOf(view, MIN_MS, policy))).toEqual(['j2.0>w1']);
+  });
+
+  test('of two kept in one place the one that was first there starts', () => {
+    const pair = wantingGpus(4, { tenant: 'g', key: 'pair', band: 1, gangSize: 2 });
+    const policy = { preemption: false };
+    const view = busy(waiting(large, 'j1'));
+    const slow = wantingGpus(2, { timeLimitMs: 2 * HOUR_MS, key: 'slow' });
+    view.update({
+      ...NOTHING,
+      requests: [pair, slow],
+      workers: [gpus('w2', 4)],
+      claims: [heldGpus(slow, 'j8', 'w2', 0)],
+    });
+    expect(placed(planOf(view, 0, policy))).toEqual([]);
+    view.update({ ...NOTHING, pending: [waiting(pair, 'j2', 0), waiting(pair, 'j2', 1)] });
+    planOf(view, 0, policy);
+    const workers = [...view.reservations.values()].map(({ claims }) =>
+      claims.map(({ worker }) => worker).toSorted(),
+    );
+    expect(workers).toEqual([['w1'], ['w1', 'w2']]);
+    // Else the pair would keep it from its place until w2 is free as well.
+    view.update({ ...NOTHING, claimsGone: ['j0.0.1.cd' as AttemptUid] });
+    expect(placed(planOf(view, MIN_MS, policy))).toEqual(['j1.0>w1']);
+  });
+
+  test('has nothing kept while a quota holds it back', () => {
+    const view = busy(waiting(large, 'j1'), waiting(long, 'j2'));
+    expect(placed(planOf(view, 0))).toEqual([]);
+    expect(view.reservations.size).toBe(1);
+    view.update({
+      ...NOTHING,
+      accounts: [account('l', { deviceMillis: 1000 })],
+      claimsGone: ['j0.0.1.cd' as AttemptUid],
+    });
+    const made = planOf(view, MIN_MS);
+    expect(told(made)['large']).toContain('at the limit of devices at once');
+    expect(view.reservations.size).toBe(0);
+    const next = made.more ? placed(planOf(view, MIN_MS)) : [];
+    expect([...placed(made), ...next]).toEqual(['j2.0>w1']);
   });
 
   test('is dropped with its worker or its job', () => {

@@ -39,13 +39,14 @@ export function createInsideRoute(options: InsideRouteOptions): UpgradeRoute {
       requireProtocol(request, INSIDE_PROTOCOL);
       const task = taskOf(target);
       server.handleUpgrade(request, socket, head, (webSocket) => {
-        new Tunnel({
+        const tunnel = new Tunnel({
           socket: webSocketMessages(webSocket),
           // The client opens streams, so this end accepts them, as an agent does.
           side: 'agent',
           clock: options.clock,
           onStream: (stream) => void serve(stream, who, task, options),
         });
+        void tunnel.closed.then((reason) => options.log.debug({ task, reason }, 'a client left'));
       });
     },
   };

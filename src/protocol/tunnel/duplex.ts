@@ -15,7 +15,7 @@ export function streamDuplex(stream: TunnelStream): Duplex {
       );
     },
     write(bytes: Uint8Array, _encoding, done) {
-      stream.write(bytes).then(() => done(), done);
+      void settle(stream.write(bytes), done);
     },
     final(done) {
       stream.end();
@@ -29,6 +29,14 @@ export function streamDuplex(stream: TunnelStream): Duplex {
       done(error);
     },
   });
+}
+
+async function settle(act: Promise<void>, done: (error?: Error) => void): Promise<void> {
+  const failure = await act.then(
+    () => undefined,
+    (error: Error) => error,
+  );
+  done(failure);
 }
 
 /**

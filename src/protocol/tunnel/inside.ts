@@ -33,7 +33,7 @@ const DOCUMENT_BYTES = 64 * 1024 * 1024;
 
 const pid = z.int().min(1).max(4_194_304);
 
-export const insideRequest = z.discriminatedUnion('kind', [
+const insideRequest = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('tcp'), port: z.int().min(1).max(65_535) }),
   z.object({ kind: z.literal('unix'), socket: z.string().min(1).max(1024) }),
   z.object({

@@ -61,9 +61,9 @@ function endWell(sftp: SFTPWrapper): void {
 
 interface Parts {
   handles: Handles;
-  at(path: string): string;
-  answer(id: number, act: () => Promise<unknown>): void;
-  done(id: number, act: () => Promise<unknown>): void;
+  at: (path: string) => string;
+  answer: (id: number, act: () => Promise<unknown>) => void;
+  done: (id: number, act: () => Promise<unknown>) => void;
 }
 
 function serveFiles(sftp: SFTPWrapper, { handles, at, answer, done }: Parts): void {
@@ -250,12 +250,13 @@ async function readEntries({ directory, path }: { directory: Dir; path: string }
 /** As `ls -l` has it; people read it, programs take the attributes. */
 function longName(name: string, stats: Stats): string {
   const kind = stats.isDirectory() ? 'd' : stats.isSymbolicLink() ? 'l' : '-';
-  const letters = [...'rwxrwxrwx'].map((letter, at) =>
+  const letters = Array.from('rwxrwxrwx', (letter, at) =>
     stats.mode & (1 << (8 - at)) ? letter : '-',
   );
   const size = String(stats.size).padStart(12);
   const date = stats.mtime.toISOString().slice(0, 16).replace('T', ' ');
-  return `${kind}${letters.join('')} ${stats.nlink} ${stats.uid} ${stats.gid} ${size} ${date} ${name}`;
+  const owner = `${stats.nlink} ${stats.uid} ${stats.gid}`;
+  return `${kind}${letters.join('')} ${owner} ${size} ${date} ${name}`;
 }
 
 function attributesOf(stats: Stats | undefined): Attributes {

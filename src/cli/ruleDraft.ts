@@ -1,0 +1,50 @@
+/** What a job may know and do: secrets, jobs of its own, and a name that others have. */
+import { NAME_RULES } from '../model/jobParts.ts';
+import type { SubmittedSpec } from '../protocol/jobSpec.ts';
+import { oneOf, UsageError, type OptionTable } from './args.ts';
+import { asText } from './values.ts';
+
+type Secret = NonNullable<SubmittedSpec['secrets']>[number];
+type Reader = (spec: SubmittedSpec, value: unknown, what: string) => void;
+
+export const ruleOptions = {
+  secret: {
+    kind: 'list',
+    value: 'NAME[=VAR|=file:F]',
+    help: 'a secret as the variable VAR, or the file $DROVER_SECRETS/F',
+  },
+  'may-submit': { kind: 'flag', help: 'give it a token, so that it can submit jobs' },
+  'outlive-parent': { kind: 'flag', help: 'go on when the job that submitted it ends' },
+  'if-named': {
+    kind: 'text',
+    value: 'RULE',
+    help: 'where its name is taken: allow (default), error, keep or replace',
+  },
+} as const satisfies OptionTable;
+
+export const RULE_READERS: Record<string, Reader> = {
+  secret(spec, value, what) {
+    const texts = Array.isArray(value) ? value : [value];
+    spec.secrets = texts.map((text) => secretOf(asText(text, what), what));
+  },
+  maySubmit: (spec, value) => (rules(spec).maySubmit = value === true),
+  outliveParent: (spec, value) => (rules(spec).outliveParent = value === true),
+  ifNamed: (spec, value, what) =>
+    (rules(spec).nameTaken = oneOf(asText(value, what), NAME_RULES, what)),
+};
+
+function secretOf(text: string, what: string): Secret {
+  const at = text.indexOf('=');
+  const name = at < 0 ? text : text.slice(0, at);
+  const target = at < 0 ? '' : text.slice(at + 1);
+  if (name === '' || (at >= 0 && target === '')) {
+    throw new UsageError(`${what} ${JSON.stringify(text)} names no secret or no place for it`);
+  }
+  return target.startsWith('file:')
+    ? { name, as: 'file', target: target.slice('file:'.length) }
+    : { name, as: 'env', target };
+}
+
+function rules(spec: SubmittedSpec): NonNullable<SubmittedSpec['rules']> {
+  return (spec.rules ??= {});
+}
