@@ -133,7 +133,9 @@ export class EnvironmentStore {
   }
 
   #isUsed(own: string): boolean {
-    return readdirSync(join(own, USERS)).some((uid) => existsSync(join(this.#options.attempts, uid)));
+    return readdirSync(join(own, USERS)).some((uid) =>
+      existsSync(join(this.#options.attempts, uid)),
+    );
   }
 }
 

@@ -114,7 +114,9 @@ function writeFiles(
     writeFileSync(join(stage, name), text, { mode: 0o600 });
   }
   if (!remove) return;
-  const exports = Object.entries(clientEnv).map(([name, value]) => `export ${name}=${quote(value)}`);
+  const exports = Object.entries(clientEnv).map(
+    ([name, value]) => `export ${name}=${quote(value)}`,
+  );
   const lines = [...exports, `exec timeout 30 ${remove.map(quote).join(' ')}`, ''];
   writeFileSync(join(stage, REMOVE_SCRIPT), lines.join('\n'), { mode: 0o600 });
 }
