@@ -181,10 +181,13 @@ class Processes implements ProcessRuntime {
     const order = files.readOrder(attempt.directory);
     if (!order) return undefined;
     const prepared = files.readPrepared(attempt.directory)?.task;
-    const { env, workdir: cwd } = prepared ?? this.#task(attempt, order);
+    const { env, workdir: cwd, enter } = prepared ?? this.#task(attempt, order);
     const members = (): number[] => membersOf(this.#machine, attempt);
     const joinCgroup = (pid: number): void => joinCgroups(attempt.cgroups, pid);
     return { cwd, env, members, ...(attempt.cgroups.length > 0 && { joinCgroup }) };
+    const context = { cwd, env, members, ...(enter && { enter }) };
+    if (attempt.cgroups.length === 0) return context;
+    return { ...context, joinCgroup: (pid) => joinCgroups(attempt.cgroups, pid) };
   }
 
   /** Attempts go on; the watchdog stays as long as one does. */
