@@ -65,7 +65,6 @@ export function aroundSteps(options: StepOptions): { steps: Step[]; checkpoints:
     createCodeStep({ cache, blobs }),
     // Before the inputs: a job's own AWS_* and HF_TOKEN open what the agent's do not.
     secretStep({ url, fetchSecrets }),
-    createInputStep({ cache, folder, blobs, env: process.env }),
     // Its container is gone before anything it left is kept.
     remove,
     createInputStep({ cache, folder, blobs, env }),

@@ -184,10 +184,8 @@ class Processes implements ProcessRuntime {
     const { env, workdir: cwd, enter } = prepared ?? this.#task(attempt, order);
     const members = (): number[] => membersOf(this.#machine, attempt);
     const joinCgroup = (pid: number): void => joinCgroups(attempt.cgroups, pid);
-    return { cwd, env, members, ...(attempt.cgroups.length > 0 && { joinCgroup }) };
     const context = { cwd, env, members, ...(enter && { enter }) };
-    if (attempt.cgroups.length === 0) return context;
-    return { ...context, joinCgroup: (pid) => joinCgroups(attempt.cgroups, pid) };
+    return attempt.cgroups.length > 0 ? { ...context, joinCgroup } : context;
   }
 
   /** Attempts go on; the watchdog stays as long as one does. */
