@@ -49,15 +49,8 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
   shutdown.add(() => transport.close());
   const identity = identityFile(join(dataDir, 'worker.json'));
   const { steps, checkpoints } = aroundSteps({
-    ...{ settings, url, identity, transport, resources },
+    ...{ settings, url, identity, transport, resources, containers },
     ...{ clock, log },
-    settings,
-    url,
-    identity,
-    transport,
-    containers,
-    clock,
-    log,
   });
   const runtime = createProcessRuntime({
     dataDir,
