@@ -7,6 +7,7 @@ import type { Command } from './command.ts';
 import { createCompletion } from './completion.ts';
 import { contextCommand } from './context.ts';
 import { reportError } from './errors.ts';
+import { cpCommand } from './cp.ts';
 import { dataCommand } from './data.ts';
 import { diffCommand } from './diff.ts';
 import { execCommand } from './execCommand.ts';
@@ -70,6 +71,7 @@ const cliCommands: Command[] = [
   profileCommand,
   workersCommand,
   simulateCommand,
+  cpCommand,
   rerunCommand,
   diffCommand,
   dataCommand,

@@ -20,7 +20,7 @@ beforeAll(async () => {
   server = await startServer({
     env: {
       DROVER_LEASES_WORKER_MS: '1500',
-      DROVER_LEASES_ATTEMPT_MS: '5000',
+      DROVER_LEASES_ATTEMPT_MS: '6000',
       DROVER_LEASES_KILL_MARGIN_MS: '1500',
       DROVER_LEASES_LONG_POLL_MS: '500',
       DROVER_LOOPS_LEASES_MS: '200',
