@@ -63,6 +63,7 @@ test('it is OpenAPI 3.1 and names every route', () => {
     '/v1/usage',
     '/v1/workers',
     '/v1/workers/{id}/drain',
+    '/v1/workers/{id}/revoke',
     '/v1/workers/{id}/undrain',
   ]);
   expect(Object.keys(description.components.schemas)).toEqual(

@@ -136,6 +136,8 @@ export function createClient(options: HttpOptions) {
       post<WorkerView>(`/v1/workers/${encodeURIComponent(id)}/${draining ? 'drain' : 'undrain'}`, {
         repeatable: true,
       }),
+    revokeWorker: (id: string) =>
+      post<WorkerView>(`/v1/workers/${encodeURIComponent(id)}/revoke`, { repeatable: true }),
     listBudgets: () => get<BudgetView[]>('/v1/budgets'),
     setBudget: async ({ tenant, user, ...body }: BudgetInput): Promise<BudgetView> => {
       // At a version it changes something once: the second try would be refused.

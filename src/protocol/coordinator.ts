@@ -157,6 +157,8 @@ export interface Coordinator {
   cluster(who: Principal): Promise<ClusterView>;
   listWorkers(who: Principal, page: PageQuery): Promise<Page<WorkerView>>;
   setDraining(who: Principal, worker: string, draining: boolean): Promise<WorkerView>;
+  /** Its token is good no more; what it runs is lost when its lease has run out. */
+  revokeWorker(who: Principal, worker: string): Promise<WorkerView>;
   listTokens(who: Principal, page: PageQuery): Promise<Page<TokenView>>;
   createToken(who: Principal, request: CreateToken): Promise<TokenView>;
   revokeToken(who: Principal, id: string): Promise<TokenView>;
@@ -212,6 +214,7 @@ export const COORDINATOR_CALLS = [
   'cluster',
   'listWorkers',
   'setDraining',
+  'revokeWorker',
   'listTokens',
   'createToken',
   'revokeToken',

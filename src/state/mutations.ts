@@ -187,6 +187,13 @@ interface Note {
   data: Event['data'];
 }
 
+/** The worker's token is good no more: what it runs is lost when its lease has run out. */
+export interface RevokeWorker {
+  kind: 'revoke-worker';
+  worker: WorkerId;
+  by: string;
+}
+
 export interface CreateToken {
   kind: 'create-token';
   token: Omit<Token, 'id' | 'createdAtMs' | 'revokedAtMs' | 'attempt'>;
@@ -218,6 +225,7 @@ export type Mutation =
   | Join
   | MoveWorker
   | Drain
+  | RevokeWorker
   | CreateToken
   | Note
   | RevokeToken;

@@ -160,7 +160,14 @@ function fleetCalls({
   call,
   by,
 }: Connection): Part<
-  'queue' | 'cluster' | 'listWorkers' | 'setDraining' | 'listTokens' | 'createToken' | 'revokeToken'
+  | 'queue'
+  | 'cluster'
+  | 'listWorkers'
+  | 'setDraining'
+  | 'revokeWorker'
+  | 'listTokens'
+  | 'createToken'
+  | 'revokeToken'
 > {
   return {
     cluster: (who) =>
@@ -185,6 +192,12 @@ function fleetCalls({
       call(
         by(who),
         (options) => coordinator.setDraining({ worker, draining }, options),
+        (response) => fleet.workerFromWire(response.worker),
+      ),
+    revokeWorker: (who, worker) =>
+      call(
+        by(who),
+        (options) => coordinator.revokeWorker({ worker }, options),
         (response) => fleet.workerFromWire(response.worker),
       ),
     listTokens: (who, page) =>
