@@ -27,7 +27,15 @@ export interface InputSpec {
   hash: string;
 }
 
-/** What the command runs in. */
+/** Lock files that are looked for, the first of these is taken. */
+export const LOCK_FILES = [
+  'uv.lock',
+  'requirements.txt',
+  'environment.yml',
+  'environment.yaml',
+] as const;
+
+/** What the command runs in: an image, or what the machine has with modules and a lock file. */
 export interface EnvironmentSpec {
   /** A container image; empty: none. */
   image: string;
