@@ -58,7 +58,7 @@ sim-fleet: setup ## A day of a large fleet (WORKERS=100000 JOBS=1000000 SEED=1; 
 
 TORCH_VENV ?= .cache/torch
 
-proof-torch: setup $(TORCH_VENV)/.installed ## A PyTorch training killed ten times ends bit-identical
+proof-torch: setup $(TORCH_VENV)/.installed ## A PyTorch training survives ten kills, bit for bit
 	TORCH_VENV=$(TORCH_VENV) vitest run test/system/keeping/killed.test.ts -t PyTorch $(ARGS)
 
 soak: setup system-packages ## The long faults: 200 kills of the controller under load
@@ -101,7 +101,8 @@ help: ## This list
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } \
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: proof-torch up setup cli-bundle test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler
+.PHONY: up setup cli-bundle test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler
+.PHONY: proof-torch
 .PHONY: bench-placement bench-blobs system-packages python-packages client-package lock clean help
 
 $(TORCH_VENV)/.installed:

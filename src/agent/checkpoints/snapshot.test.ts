@@ -79,7 +79,7 @@ test('what did not change is neither read nor sent again', async () => {
   expect([first.manifest.files.length, fake.puts]).toEqual([1, 1]);
 });
 
-test('a file that is open for writing keeps its last version, and nothing goes meanwhile', async () => {
+test('a file open for writing keeps its last version, and nothing goes meanwhile', async () => {
   write('state', 'old');
   write('before', 'b');
   await snapshot();
@@ -97,7 +97,7 @@ test('a file that is open for writing keeps its last version, and nothing goes m
   expect(contents(await snapshot({ unclean: true }))).toEqual({ state: 'new' });
 });
 
-test('after an unclean end a folder that was renamed whole counts, one written in place does not', async () => {
+test('after an unclean end a folder renamed whole counts, one written in place not', async () => {
   write('step-2.tmp/model', 'm');
   await new Promise((resolve) => setTimeout(resolve, 15));
   fs.renameSync(join(folder, 'step-2.tmp'), join(folder, 'step-2'));

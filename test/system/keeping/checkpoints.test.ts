@@ -50,7 +50,7 @@ const saved = (job: string, count: number) =>
     return items.some(({ n }) => n >= count) && items;
   });
 
-test('at intervals: only what is finished, and resumed elsewhere after the machine is lost', async () => {
+test('at intervals: only what is finished, and resumed by the next attempt', async () => {
   // The first attempt saves, and is then in the middle of three ways to write a file.
   const job = await server.submit(
     saving(
@@ -121,7 +121,8 @@ test('before the deadline, and at the end that the time limit makes', async () =
 });
 
 /** Stops by TERM are heard: what is saved in the grace is there in the next attempt. */
-const POLITE = `${SAVE} [ $n -gt 1 ] && exit 0; trap 'put; exit 1' TERM; while :; do sleep 0.05; done`;
+const POLITE =
+  `${SAVE} [ $n -gt 1 ] && exit 0; ` + "trap 'put; exit 1' TERM; while :; do sleep 0.05; done";
 
 test('preempted, or stopped by a budget: saved in the grace, and resumed', async () => {
   const lower = await server.running(saving(POLITE, { ...only('a'), graceMs: 10_000 }));
@@ -147,7 +148,7 @@ test('preempted, or stopped by a budget: saved in the grace, and resumed', async
   await server.ended(higher);
 });
 
-test('a directory of its own name; a torn checkpoint is named and the one before is taken', async () => {
+test('a directory of its own; a torn checkpoint is named, the one before is taken', async () => {
   const go = gate(server, 'torn');
   const job = await server.submit(
     saving(
