@@ -70,7 +70,7 @@ export async function takeSnapshot(options: SnapshotOptions): Promise<Snapshot> 
   return compose(listing, known, options.record.manifest);
 }
 
-export function isHidden(name: string): boolean {
+function isHidden(name: string): boolean {
   return name.startsWith('.') || /\.(tmp|part|partial)$/.test(name);
 }
 

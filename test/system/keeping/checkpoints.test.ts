@@ -122,7 +122,8 @@ test('before the deadline, and at the end that the time limit makes', async () =
 
 /** Stops by TERM are heard: what is saved in the grace is there in the next attempt. */
 const POLITE =
-  `${SAVE} [ $n -gt 1 ] && exit 0; ` + "trap 'put; exit 1' TERM; while :; do sleep 0.05; done";
+  `${SAVE} [ $n -gt 1 ] && exit 0; stop() { put; exit 1; }; ` +
+  'trap stop TERM; while :; do sleep 0.05; done';
 
 test('preempted, or stopped by a budget: saved in the grace, and resumed', async () => {
   const lower = await server.running(saving(POLITE, { ...only('a'), graceMs: 10_000 }));
