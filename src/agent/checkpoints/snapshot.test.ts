@@ -111,13 +111,35 @@ test('what is replaced or removed while it is sent is stored as it was or as it 
   await put('state', 'one');
   let sent = 0;
   fake.onPut = () => {
-    // Under the feet of the first look: the second one sees the new file.
+    // What was read before is stored; the next one has what is there now.
     if (++sent === 1) fs.writeFileSync(join(folder, 'state'), 'two, in place');
   };
+  expect(contents(await snapshot())).toEqual({ state: 'one' });
   expect(contents(await snapshot())).toEqual({ state: 'two, in place' });
   fake.onPut = () => fs.rmSync(join(folder, 'gone'), { force: true });
   write('gone', 'g');
   expect(contents(await snapshot())).toEqual({ state: 'two, in place' });
+});
+
+test('a command that saves all the time does not keep what it saved from counting', async () => {
+  const script =
+    'import os,time\nn=0\nwhile True:\n n+=1\n f=open("s.tmp","w"); f.write(str(n)); f.close()\n' +
+    ' time.sleep(0.006); os.rename("s.tmp","s")\n if n==1: print("up",flush=True)';
+  const child = spawn('python3', ['-c', script], { cwd: folder });
+  await once(child.stdout, 'data');
+  const seen: number[] = [];
+  for (let i = 0; i < 3; i++)
+    seen.push(Number(contents(await snapshot({ pids: [child.pid!] }))['s']));
+  child.kill('SIGKILL');
+  expect(seen[0]).toBeGreaterThan(0);
+  expect(seen[2]).toBeGreaterThan(seen[0]!);
+});
+
+test('a pipe in the place of a file is left alone', async () => {
+  const made = spawn('mkfifo', [join(folder, 'pipe')]);
+  await once(made, 'exit');
+  write('file', 'f');
+  expect(contents(await snapshot())).toEqual({ file: 'f' });
 });
 
 test('a signal is for those who catch it', async () => {
