@@ -4,6 +4,7 @@ import { hostname, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { startAgent } from '../agent/agent.ts';
 import { createAround } from '../agent/around.ts';
+import { detectContainers, type ContainerHost } from '../agent/environments/containers/host.ts';
 import { detectResources } from '../agent/devices/detect.ts';
 import { bootId, machineId } from '../agent/devices/machine.ts';
 import { parseResources } from '../agent/devices/parse.ts';
@@ -17,9 +18,10 @@ import { systemClock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import { createLog, type Log } from '../lib/log.ts';
 import { systemRandom } from '../lib/random.ts';
+import { CONTAINERS, INSIDE_CONTAINER } from '../model/placement.ts';
 import type { Settings } from '../model/settings.ts';
 import { AGENT_VERSION, PREFLIGHT, type JoinRequest } from '../protocol/agent.ts';
-import { aroundSteps } from './agentSteps.ts';
+import { aroundSteps, isInside } from './agentSteps.ts';
 import { tellFailure } from './failure.ts';
 import type { RoleArguments } from './roles.ts';
 import { startSpool } from './spool.ts';
@@ -39,12 +41,15 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
     log.error({ thread: name, err: error }, 'a part of the agent has failed: stopping');
     process.exit(1);
   });
-  const resources = await resourcesOf(settings, log);
+  const [resources, containers] = await Promise.all([
+    resourcesOf(settings, log),
+    containersOf(settings, log),
+  ]);
   const transport = httpTransport(url);
   shutdown.add(() => transport.close());
   const identity = identityFile(join(dataDir, 'worker.json'));
   const { steps, checkpoints } = aroundSteps({
-    ...{ settings, url, identity, transport, resources },
+    ...{ settings, url, identity, transport, resources, containers },
     ...{ clock, log },
   });
   const runtime = createProcessRuntime({
@@ -73,7 +78,12 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
     transport,
     runtime,
     identityFile: identity,
-    registration: registration(settings, resources, runtime.limits, flags),
+    registration: registration(
+      settings,
+      resources,
+      { limits: runtime.limits, ...containerAttributes(settings, containers) },
+      flags,
+    ),
     joinToken: joinToken(positionals),
     clock,
     random,
@@ -105,7 +115,7 @@ async function refused(refusal: DroverError, shutdown: Shutdown): Promise<void> 
 function registration(
   settings: Settings,
   resources: JoinRequest['resources'],
-  limits: string,
+  found: Record<string, string>,
   flags: RoleArguments['flags'],
 ): JoinRequest {
   const { agent } = settings;
@@ -118,7 +128,7 @@ function registration(
     network: agent.network || `host:${machineId('')}`,
     agentVersion: AGENT_VERSION,
     capabilities: ['process', 'exec', PREFLIGHT],
-    attributes: { ...agent.attributes, limits },
+    attributes: { ...agent.attributes, ...found },
     resources,
     terms: termsOf(agent.accepts, flags),
   };
@@ -143,6 +153,24 @@ async function resourcesOf(settings: Settings, log: Log): Promise<JoinRequest['r
   });
   for (const problem of problems) log.warn({ problem }, 'part of this machine could not be read');
   return resources;
+}
+
+async function containersOf(settings: Settings, log: Log): Promise<ContainerHost | null> {
+  const { containerRuntime: wanted } = settings.agent;
+  const { host, problems } = await detectContainers(wanted, process.env, clock);
+  // Where another one works, or none was asked for by name, that is nothing to worry about.
+  const level = host === null && wanted !== 'auto' ? 'warn' : 'info';
+  for (const problem of problems) log[level]({ problem }, 'a container runtime is not used');
+  return host;
+}
+
+/** Jobs with an image go where `containers` is; the other says why it is not. */
+function containerAttributes(
+  settings: Settings,
+  host: ContainerHost | null,
+): Record<string, string> {
+  if (host) return { [CONTAINERS]: host.runtime };
+  return isInside(settings) ? { [INSIDE_CONTAINER]: 'yes' } : {};
 }
 
 /** Where others of the same network reach this machine's tasks. */

@@ -18,6 +18,9 @@ export function specFacts(spec: Spec): Fact[] {
   return [
     ['command', spec.command.map(quoted).join(' ')],
     ['directory', spec.workdir],
+    ['image', spec.environment?.image ?? ''],
+    ['lock file', spec.environment?.lock ?? ''],
+    ['modules', spec.environment?.modules.join(' ') ?? ''],
     ['resources', showResources(spec)],
     ['constraints', tests(false)],
     ['prefers', tests(true)],

@@ -112,6 +112,17 @@ const agent = section({
     folder: text.default(''),
     maxBytes: bytes.default(100 * GIB),
   }),
+  /** Which of them starts images: the first that works, this one, or none. */
+  containerRuntime: z
+    .enum(['auto', 'podman', 'docker', 'apptainer', 'enroot', 'none'])
+    .default('auto'),
+  /** Whether the machine is itself a container. */
+  insideContainer: z.enum(['auto', 'yes', 'no']).default('auto'),
+  /** What was built from lock files, and images as files. */
+  environments: section({
+    keep: z.int().min(1).max(10_000).default(20),
+    maxBytes: bytes.default(100 * GIB),
+  }),
   accepts: section({
     tenants: z.array(z.string().min(1).max(100)).max(1000).default([]),
     interruptibleOnly: z.boolean().default(false),

@@ -178,8 +178,12 @@ function endKept(machine: Machine, attempt: Attempt, how: End, kept: Kept): numb
 
 /** Processes of it that run now. */
 export function membersOf(machine: Machine, attempt: Attempt): number[] {
-  const { processes } = attempt;
-  return processes && processes !== 'none' ? remaining(machine, attempt, processes) : [];
+  const { processes, order } = attempt;
+  if (!processes || processes === 'none') return [];
+  const found = remaining(machine, attempt, processes);
+  if (!order?.environment?.image) return found;
+  // A container's processes may have been started by a daemon, outside the attempt's cgroup.
+  return [...new Set([...found, ...findByMarker(attempt.uid, processes)])];
 }
 
 function remaining(machine: Machine, attempt: Attempt, processes: Processes): number[] {
