@@ -153,7 +153,7 @@ test('a directory of its own; a torn checkpoint is named, the one before is take
   const go = gate(server, 'torn');
   const job = await server.submit(
     saving(
-      'n=$DROVER_ATTEMPT; ls saves; [ $n = 3 ] && exit 0; echo $n >x; mv x saves/f$n; ' +
+      'n=$DROVER_ATTEMPT; ls saves; [ $n = 3 ] && exit 0; echo $n >x; sleep 0.03; mv x saves/f$n; ' +
         `[ $n = 2 ] && { ${go.wait}; }; kill -9 $$`,
       { checkpoint: { ...CHECKPOINT, dir: 'saves' }, retries: 5 },
     ),
