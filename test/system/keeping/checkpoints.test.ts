@@ -153,8 +153,8 @@ test('a directory of its own; a torn checkpoint is named, the one before is take
   const go = gate(server, 'torn');
   const job = await server.submit(
     saving(
-      'n=$DROVER_ATTEMPT; ls saves; [ $n = 3 ] && exit 0; echo $n >x; sleep 0.03; mv x saves/f$n; ' +
-        `[ $n = 2 ] && { ${go.wait}; }; kill -9 $$`,
+      'n=$DROVER_ATTEMPT; ls saves; [ $n = 3 ] && exit 0; ' +
+        `echo $n >x; sleep 0.03; mv x saves/f$n; [ $n = 2 ] && { ${go.wait}; }; kill -9 $$`,
       { checkpoint: { ...CHECKPOINT, dir: 'saves' }, retries: 5 },
     ),
   );
@@ -171,7 +171,9 @@ test('a directory of its own; a torn checkpoint is named, the one before is take
 
 test('where none is whole it says so instead of beginning anew', async () => {
   const go = gate(server, 'none');
-  const job = await server.submit(saving(`${SAVE} put; ${go.wait}; kill -9 $$`));
+  // Of a name of its own: what others store as well would not be gone.
+  const save = 'cd "$DROVER_CHECKPOINT_DIR"; echo 1 >x.tmp; mv x.tmp only-here';
+  const job = await server.submit(saving(`${save}; ${go.wait}; kill -9 $$`));
   for (const { manifest } of await saved(job, 1)) tear(manifest);
   go.open();
   const { reason } = await server.ended(job);
