@@ -56,6 +56,11 @@ sim-fleet: setup ## A day of a large fleet (WORKERS=100000 JOBS=1000000 SEED=1; 
 	@node --max-old-space-size=16384 test/sim/fleet.ts --workers $(or $(WORKERS),100000) \
 	  --jobs $(or $(JOBS),1000000) --seed $(or $(SEED),1) $(ARGS)
 
+TORCH_VENV ?= .cache/torch
+
+proof-torch: setup $(TORCH_VENV)/.installed ## A PyTorch training survives ten kills, bit for bit
+	TORCH_VENV=$(TORCH_VENV) vitest run test/system/keeping/killed.test.ts -t PyTorch $(ARGS)
+
 soak: setup system-packages ## The long faults: 200 kills of the controller under load
 	SOAK=1 npm run --silent test -- --project system $(ARGS)
 
@@ -97,7 +102,13 @@ help: ## This list
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: up setup cli-bundle test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler
+.PHONY: proof-torch
 .PHONY: bench-placement bench-blobs system-packages python-packages client-package lock clean help
+
+$(TORCH_VENV)/.installed:
+	python3 -m venv $(TORCH_VENV)
+	$(TORCH_VENV)/bin/pip install --quiet torch==2.13.0
+	@touch $@
 
 .node/bin/node:
 	@tools/get-node.sh node-$(PLATFORM)@$(NODE_VERSION)
