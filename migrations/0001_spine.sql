@@ -259,3 +259,17 @@ CREATE TABLE checkpoints (
   created_at_ms bigint NOT NULL,
   PRIMARY KEY (job, task_index, n)
 ) /*sqlite WITHOUT ROWID */;
+
+-- Bytes of a tenant under a name: what data:NAME means to jobs that are submitted now.
+CREATE TABLE data_sets (
+  tenant text NOT NULL,
+  name text NOT NULL,
+  version bigint NOT NULL,
+  kind text NOT NULL,
+  hash text NOT NULL,
+  bytes bigint NOT NULL,
+  files bigint NOT NULL,
+  created_at_ms bigint NOT NULL,
+  created_by text NOT NULL,
+  PRIMARY KEY (tenant, name)
+) /*sqlite WITHOUT ROWID */;

@@ -22,6 +22,7 @@ import { CONTAINERS, INSIDE_CONTAINER } from '../model/placement.ts';
 import type { Settings } from '../model/settings.ts';
 import { AGENT_VERSION, PREFLIGHT, type JoinRequest } from '../protocol/agent.ts';
 import { aroundSteps, isInside } from './agentSteps.ts';
+import { containerAttributes, containersOf } from './environmentSteps.ts';
 import { tellFailure } from './failure.ts';
 import type { RoleArguments } from './roles.ts';
 import { startSpool } from './spool.ts';
@@ -49,6 +50,8 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
   shutdown.add(() => transport.close());
   const identity = identityFile(join(dataDir, 'worker.json'));
   const { steps, checkpoints } = aroundSteps({
+    ...{ settings, url, identity, transport, resources, containers },
+    ...{ clock, log },
     settings,
     url,
     identity,
@@ -79,6 +82,7 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
     log,
   });
   shutdown.add(() => tunnels.close());
+  const attributes = { limits: runtime.limits, ...containerAttributes(settings, containers) };
   const agent = startAgent({
     transport,
     runtime,

@@ -11,7 +11,9 @@ import { isInsideContainer, type ContainerHost } from '../agent/environments/con
 import { lockStep } from '../agent/environments/locks/lockStep.ts';
 import { moduleStep } from '../agent/environments/modules/modules.ts';
 import { EnvironmentStore, keyOf } from '../agent/environments/store.ts';
+import type { ContainerHost } from '../agent/environments/containers/host.ts';
 import { createInputStep } from '../agent/inputs/inputStep.ts';
+import { createMachineFacts } from '../agent/machineFacts.ts';
 import { createResults } from '../agent/results/results.ts';
 import { secretStep } from '../agent/secrets/secrets.ts';
 import type { HttpTransport } from '../agent/transport.ts';
@@ -19,12 +21,16 @@ import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { systemRandom } from '../lib/random.ts';
 import type { Settings } from '../model/settings.ts';
+import type { JoinRequest } from '../protocol/agent.ts';
+import { environmentSteps } from './environmentSteps.ts';
 
 export interface StepOptions {
   settings: Settings;
   url: string;
   identity: IdentityFile;
   transport: HttpTransport;
+  resources: JoinRequest['resources'];
+  containers: ContainerHost | null;
   /** What starts images here; null: nothing. */
   containers: ContainerHost | null;
   clock: Clock;
@@ -32,7 +38,7 @@ export interface StepOptions {
 }
 
 export function aroundSteps(options: StepOptions): { steps: Step[]; checkpoints: Checkpoints } {
-  const { settings, url, identity, transport, clock, log } = options;
+  const { settings, url, identity, transport, resources, clock, log } = options;
   const { dataDir, cache: cacheSettings } = settings.agent;
   checkCacheFolder(cacheSettings.folder, dataDir);
   // Read anew each time: a worker that joins again has another token.
@@ -57,16 +63,23 @@ export function aroundSteps(options: StepOptions): { steps: Step[]; checkpoints:
     (uids) => uids.length > 0 && log.info({ uids }, 'containers left by an earlier agent are gone'),
     (error: unknown) => log.warn({ error }, 'containers of an earlier agent were not looked for'),
   );
+  const environment = environmentSteps(options);
   const steps = [
+    environment.remove,
+    createMachineFacts(resources),
+    createCodeStep({ cache, blobs }),
+    // Before the inputs: a job's own AWS_* and HF_TOKEN open what the agent's do not.
+    secretStep({ url, fetchSecrets }),
+    ...environment.build,
+    createInputStep({ cache, folder, blobs, env: process.env }),
     // Its container is gone before anything it left is kept.
     remove,
-    createCodeStep({ cache, blobs }),
     createInputStep({ cache, folder, blobs, env }),
-    secretStep({ url, fetchSecrets }),
     moduleStep({ env, clock }),
     lockStep({ store, clock }),
     checkpoints,
     createResults(blobs),
+    environment.start,
     // The last: the container gets what all others prepared.
     start,
   ];

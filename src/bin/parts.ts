@@ -14,6 +14,7 @@ import { ProxySessions } from '../gateway/proxy/sessions.ts';
 import { createProxyUpgrade } from '../gateway/proxy/upgrade.ts';
 import { GATEWAY_LIMITS } from '../gateway/limits.ts';
 import { blobRoutes } from '../gateway/rest/blobs.ts';
+import { dataRoutes } from '../gateway/rest/data.ts';
 import { resultRoutes } from '../gateway/rest/results.ts';
 import { registerLogRoutes } from '../gateway/rest/logs.ts';
 import { bearerOf, checkScope, type Authorize } from '../gateway/auth/authorize.ts';
@@ -171,6 +172,7 @@ export async function startGateway(
       proxyRoutes(app, proxy);
       const quota = createBlobQuota(blobs, { tenantQuotaBytes, clock: systemClock });
       resultRoutes(app, { coordinator, store: blobs });
+      dataRoutes(app, { coordinator, store: blobs, clock: systemClock });
       blobRoutes(app, { store: blobs, quota, maxBlobBytes, limits: GATEWAY_LIMITS });
     },
     upgrade: upgradeHandler(upgrades, common),

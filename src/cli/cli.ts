@@ -7,9 +7,13 @@ import type { Command } from './command.ts';
 import { createCompletion } from './completion.ts';
 import { contextCommand } from './context.ts';
 import { reportError } from './errors.ts';
+import { cpCommand } from './cp.ts';
+import { dataCommand } from './data.ts';
+import { diffCommand } from './diff.ts';
 import { execCommand } from './execCommand.ts';
 import { EXIT } from './exitCodes.ts';
 import { forwardCommand } from './forward.ts';
+import { gcCommand } from './gc.ts';
 import { overview, ROLES } from './help.ts';
 import { infoCommand } from './info.ts';
 import { OutputClosed, type CliIo } from './io.ts';
@@ -23,6 +27,7 @@ import { profileCommand } from './profile.ts';
 import { psCommand } from './ps.ts';
 import { queueCommand } from './queue.ts';
 import { resultCommand } from './result.ts';
+import { rerunCommand } from './rerun.ts';
 import { runCommand } from './run.ts';
 import { sbatchCommand } from './sbatch/sbatch.ts';
 import { simulateCommand } from './simulate.ts';
@@ -66,6 +71,11 @@ const cliCommands: Command[] = [
   profileCommand,
   workersCommand,
   simulateCommand,
+  cpCommand,
+  rerunCommand,
+  diffCommand,
+  dataCommand,
+  gcCommand,
   tokensCommand,
   budgetCommand,
   usageCommand,

@@ -1,4 +1,4 @@
-/** What `drover completion SHELL` prints: each asks `drover completion words -- WORDS` for choices. */
+/** What `drover completion SHELL` prints; each asks `drover completion words` for choices. */
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
@@ -19,8 +19,9 @@ complete -F _drover drover ./drover
 const ZSH = `#compdef drover
 _drover() {
   local line
-  local -a choices
-  for line in "\${(@f)$(\${words[1]} completion words -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+  local -a typed choices
+  typed=("\${(@)words[2,CURRENT]}")
+  for line in "\${(@f)$(\${words[1]} completion words -- "$typed[@]" 2>/dev/null)}"; do
     case $line in
       '') ;;
       :files) _files; return ;;

@@ -2,6 +2,7 @@
 import { eachItem, type DroverClient } from '../protocol/client.ts';
 import type { AttemptView, CheckpointView, JobView, TaskView } from '../protocol/jobs.ts';
 import { defineCommand, takePositionals, type CommandContext } from './command.ts';
+import { costFacts } from './costFacts.ts';
 import { ago } from './durations.ts';
 import { EXIT } from './exitCodes.ts';
 import { printFacts } from './facts.ts';
@@ -21,13 +22,20 @@ const PAGE = 500;
 export const jobCommand = defineCommand({
   name: 'job',
   summary: 'Show one job: state, reason, tasks, attempts, resources',
-  usage: ['job ID'],
+  usage: ['job ID', 'job ID --capsule'],
   options: {
     all: { kind: 'flag', help: 'every task and attempt, however many' },
+    capsule: { kind: 'flag', help: 'what it ran, exactly, as JSON: see rerun and diff' },
   },
   async run(parsed, context) {
     const [id] = takePositionals(parsed, ['ID']);
     const client = context.client();
+    if (parsed.options.capsule) {
+      const capsule = await client.capsule(id!);
+      if (context.json) await context.printJson(capsule);
+      else await context.print(JSON.stringify(capsule, null, 2));
+      return EXIT.ok;
+    }
     const job = await client.getJob(id!);
     const tasks = await collect(eachItem((page) => client.listTasks(job.id, page), PAGE));
     const attempts = await collectAttempts(client, job);
@@ -36,7 +44,7 @@ export const jobCommand = defineCommand({
       await context.printJson({ ...job, taskList: tasks, attempts, checkpoints });
       return EXIT.ok;
     }
-    await printJob(context, job);
+    await printJob(context, job, attempts);
     await printTasks(context, tasks, parsed.options.all);
     await printAttempts(context, attempts, parsed.options.all);
     await printSaved(context, checkpoints, parsed.options.all);
@@ -54,7 +62,11 @@ function collectAttempts(client: DroverClient, job: JobView): Promise<AttemptVie
   return collect(eachItem((page) => client.listAttempts(job.id, page), PAGE));
 }
 
-async function printJob(context: CommandContext, job: JobView): Promise<void> {
+async function printJob(
+  context: CommandContext,
+  job: JobView,
+  attempts: AttemptView[],
+): Promise<void> {
   const nowMs = context.io.now();
   const paint = colours(context.io, context.io.stdout);
   const when = (atMs: number | null): string =>
@@ -75,6 +87,7 @@ async function printJob(context: CommandContext, job: JobView): Promise<void> {
     ['ran', job.startedAtMs === null ? '' : ranFor(job, nowMs)],
     ['cancelled', when(job.cancelRequestedAtMs)],
     ['tasks', taskSummary(job)],
+    ...costFacts(attempts, nowMs),
   ]);
 }
 

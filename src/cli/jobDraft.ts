@@ -69,7 +69,6 @@ const PASSED_THROUGH = [
   'maxCostMicros',
   'code',
   'environment',
-  'checkpoint',
   'secrets',
   'rules',
 ] as const;

@@ -23,7 +23,7 @@ mem: 8G
 gang: 4
 time: 1-00:00:00
 start-within: 90
-workdir: data
+workdir: /srv/lab/data
 retries: 1
 env: { EPOCHS: 3, DEBUG: true }
 labels: { team: x }

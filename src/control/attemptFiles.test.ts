@@ -35,7 +35,7 @@ test('a checkpoint is listed; the next attempt resumes from it, also after a res
   const lost = { uid: order.uid, state: 'ENDED', cause: 'lost' } as const;
   await agent.sync([lost]);
   await it.clock.advance(1000);
-  expect((await agent.sync([lost])).desired).toMatchObject([{ n: 2, restore: manifest }]);
+  expect((await agent.sync([lost])).desired).toMatchObject([{ n: 2, restore: [manifest] }]);
 });
 
 test('an agent without the attempt may not add to it, nor use its blobs', async () => {

@@ -6,38 +6,29 @@ import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
 import { SCOPES } from '../model/token.ts';
-import { AGENT_VERSION, type Timers } from '../protocol/agent.ts';
+import type { Timers } from '../protocol/agent.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
 import type { SecretSource } from '../secrets/contract.ts';
 import type { Snapshot } from '../state/live.ts';
 import { State } from '../state/state.ts';
 import type { History, Writer } from '../store/contract.ts';
 import { createAgents } from './agents.ts';
-import { createAttemptFiles } from './attemptFiles.ts';
-import { createAttemptSecrets } from './attemptSecrets.ts';
-import { CheckpointAsks, createCheckpointCalls } from './checkpointAsks.ts';
-import { createAudit } from './audit.ts';
+import { CheckpointAsks } from './checkpointAsks.ts';
 import { createChargeStep } from './charges.ts';
-import { createBudgets } from './budgets.ts';
 import { createCommitter } from './committer.ts';
+import { createCoordinator } from './coordinator.ts';
 import { createDeadlineStep } from './deadlines.ts';
-import { createFleet } from './fleet.ts';
 import { createJobs } from './jobs.ts';
 import { createLeaseStep } from './leases.ts';
-import { createLogAccess } from './logAccess.ts';
 import type { LogStore } from './logs.ts';
 import { startLoop, type Loop } from './loop.ts';
 import { createMetrics } from './metrics.ts';
 import { createMutate, type Mutate } from './mutate.ts';
 import type { Planner } from './planner.ts';
 import { createScheduleStep } from './schedule.ts';
-import { checkScopes } from './scopes.ts';
 import { hashSecret } from './secrets.ts';
 import { Sessions } from './sessions.ts';
-import { createTunnelCalls, Tunnels } from './tunnels.ts';
-import { readiness } from './readiness.ts';
-import { createPlan } from './plan.ts';
-import { createWhy } from './why.ts';
+import { Tunnels } from './tunnels.ts';
 
 export interface ControllerSettings {
   clusterName: string;
@@ -119,34 +110,8 @@ export function createController(options: ControllerOptions): Controller {
   // Wakes noted during the rebuild are for calls that cannot be parked yet.
   state.wake.clear();
 
-  const fleet = createFleet({
-    ...core,
-    cluster: {
-      name: settings.clusterName,
-      version: AGENT_VERSION,
-      startedAtMs: clock.now(),
-      store: options.storeKind,
-      attemptLeaseMs: settings.timers.attemptLeaseMs,
-    },
-  });
-  const logAccess = createLogAccess({ state, history, logs, jobs, agents, clock });
-  const coordinator: Coordinator = checkScopes({
-    ...fleet,
-    ...jobs,
-    ...logAccess,
-    ...createWhy({ state, planner, settled, clock, reasons, getJob: jobs.getJob }),
-    ...createPlan({ state, planner, settled, committer, clock, pools: settings.pools }),
-    ...createBudgets({ ...core, history }),
-    ...createAudit({ ...core, history }),
-    ...createTunnelCalls({ state, jobs, tunnels, sessions }),
-    ...createAttemptFiles({ ...core, agents }),
-    ...createAttemptSecrets({ ...core, agents, sources: options.secrets ?? [] }),
-    ...createCheckpointCalls({ ...core, getJob: jobs.getJob }),
-    join: (token, request) => agents.join(token, request),
-    sync: (token, request) => agents.sync(token, request),
-    readiness: () => readiness(loops, history),
-    metrics: () => metrics.render(),
-  });
+  const parts = { core, jobs, agents, tunnels, loops, metrics, reasons, settled };
+  const coordinator = createCoordinator(options, parts);
 
   return {
     coordinator,

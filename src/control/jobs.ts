@@ -15,6 +15,7 @@ import type { History } from '../store/contract.ts';
 import type { Committer } from './committer.ts';
 import { cutPage, decodeText } from './cursors.ts';
 import { allToCome, resolveAfter, type Resolved } from './after.ts';
+import { resolveData } from './dataSets.ts';
 import { createJobLists } from './jobLists.ts';
 import type { Mutate } from './mutate.ts';
 import { checkQuotas } from './quotas.ts';
@@ -95,8 +96,9 @@ export function createJobs(options: JobsOptions): Jobs {
 
   /** A known key decides alone: what was accepted once is answered the same for ever. */
   async function resolve(who: Principal, request: SubmitRequest): Promise<Resolved> {
-    const { specs, idempotencyKey: key } = request;
-    if (isKnown(who, key)) return { specs, links: [] };
+    const { idempotencyKey: key } = request;
+    if (isKnown(who, key)) return { specs: request.specs, links: [] };
+    const specs = resolveData(state, who.tenant, request.specs);
     checkFits(who, specs);
     if (specs.every((spec) => spec.after.length === 0)) return { specs, links: [] };
     try {

@@ -18,6 +18,7 @@ const fresh: Budgets = {
   interruptions: 0,
   retries: 2,
   maxInterruptions: 2,
+  requeueExitCode: 0,
   cancelled: false,
 };
 
@@ -78,6 +79,18 @@ describe('a try that ended', () => {
         delayMs: 1000,
         reason: 'ran into its time limit; retry 1 of 2',
       },
+    ],
+    [
+      'with the exit code by which it asks for another start is one',
+      ending('exited', { exitCode: 85 }),
+      { requeueExitCode: 85 },
+      { kind: 'retry', charge: 'interruption', delayMs: 0, reason: 'exit code 85' },
+    ],
+    [
+      'with exit code 0 asks for nothing',
+      ending('exited', { exitCode: 0 }),
+      { requeueExitCode: 0 },
+      { kind: 'succeed', reason: 'exit code 0' },
     ],
     [
       'by its machine is an interruption, tried again at once',

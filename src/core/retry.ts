@@ -19,6 +19,8 @@ export interface Budgets {
   interruptions: number;
   retries: number;
   maxInterruptions: number;
+  /** The command ends with it to be queued again; 0: with none. */
+  requeueExitCode: number;
   /** The user asked for the end. */
   cancelled: boolean;
 }
@@ -45,7 +47,7 @@ export function decideRetry(ending: Ending, budgets: Budgets): Decision {
   if (ending.cause === 'gang-failed') {
     return { kind: 'retry', charge: 'none', delayMs: 0, reason: what };
   }
-  if (isInterruption(ending)) {
+  if (isInterruption(ending) || asksAgain(ending, budgets)) {
     const used = budgets.interruptions + 1;
     if (used > budgets.maxInterruptions) {
       const limit = budgets.maxInterruptions;
@@ -71,6 +73,10 @@ export function decideRetry(ending: Ending, budgets: Budgets): Decision {
 function isInterruption(ending: Ending): boolean {
   if (ending.cause === 'lost' || ending.cause === 'preempted') return true;
   return ending.cause === 'never-started' && ending.hostFault;
+}
+
+function asksAgain({ cause, exitCode }: Ending, { requeueExitCode }: Budgets): boolean {
+  return cause === 'exited' && exitCode !== 0 && exitCode === requeueExitCode;
 }
 
 function backOff(count: number): number {

@@ -28,6 +28,7 @@ import { errorHandler } from './problem.ts';
 import { requestIds } from './requestId.ts';
 import { budgetRoutes } from './rest/budgets.ts';
 import { checkpointRoutes } from './rest/checkpoints.ts';
+import { capsuleRoutes } from './rest/capsule.ts';
 import { clusterRoutes } from './rest/cluster.ts';
 import { healthRoutes } from './rest/health.ts';
 import { jobRoutes } from './rest/jobs.ts';
@@ -156,6 +157,7 @@ function addRoutes(app: App, options: GatewayOptions, parts: RouteParts): void {
   const { coordinator, decodeLogFrames } = options;
   jobRoutes(app, coordinator, parts.limits);
   checkpointRoutes(app, coordinator);
+  capsuleRoutes(app, coordinator);
   queueRoutes(app, coordinator);
   clusterRoutes(app, coordinator);
   workerRoutes(app, coordinator);

@@ -25,6 +25,8 @@ export const EVENT_KINDS = [
   'token.revoked',
   'budget.set',
   'budget.deleted',
+  'data.put',
+  'data.removed',
 ] as const;
 export type EventKind = (typeof EVENT_KINDS)[number];
 

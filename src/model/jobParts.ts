@@ -107,6 +107,8 @@ export interface JobRules {
   outliveParent: boolean;
   /** Patterns below the working directory that are kept with the result. */
   outputs: string[];
+  /** With this exit code the command asks to be queued again: an interruption. 0: none does. */
+  requeueExitCode: number;
 }
 
 /** All of them together, as a spec has them. */

@@ -133,7 +133,7 @@ function pack(spec: JobSpec): Packed {
   return packed;
 }
 
-/** Spelled out: a loop over names takes as long as all the rest, and a call has a thousand specs. */
+/** Spelled out: a loop over names takes as long as all the rest, and a call has 1,000 specs. */
 function packScalars(spec: JobSpec, packed: Packed): void {
   if (spec.name !== DEFAULT_SPEC.name) packed.name = spec.name;
   if (spec.workdir !== DEFAULT_SPEC.workdir) packed.workdir = spec.workdir;

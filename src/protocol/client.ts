@@ -1,6 +1,8 @@
 /** The TypeScript client: every REST call, typed, with safe retries and logs that resume. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BudgetInput, BudgetView, PlanView, UsageQuery, UsageRow } from './budgets.ts';
+import type { CapsuleView } from './capsule.ts';
+import type { CollectionView, DataInput, DataView } from './dataSets.ts';
 import type { ClusterView, CreateToken, TokenView, WorkerView } from './fleet.ts';
 import {
   ApiError,
@@ -67,6 +69,8 @@ export interface LogOptions {
 /** What is known at the moment of acceptance. */
 export type SubmittedJob = Pick<JobView, 'id' | 'state'>;
 
+/** Every blob and every manifest is looked at. */
+const COLLECT_TIMEOUT_MS = 3_600_000;
 /** How long a broken log stream is reopened: a controller may be away for minutes. */
 const FOLLOW_RETRY_WINDOW_MS = 600_000;
 
@@ -122,6 +126,7 @@ export function createClient(options: HttpOptions) {
     /** A link below the server's URL that opens what a task serves in a browser, once. */
     proxyLogin: async (endpoint: string, next: string): Promise<string> =>
       (await post<{ path: string }>('/v1/proxy/logins', { body: { endpoint, next } })).path,
+    capsule: (id: string) => get<CapsuleView>(jobPath(id, '/capsule')),
     why: (id: string) => get<WhyView>(jobPath(id, '/why')),
     plan: (spec: SubmittedSpec) => post<PlanView>('/v1/plan', { body: spec, repeatable: true }),
     queue: (page: PageOptions) => list<QueueEntry>('/v1/queue', { ...page }),
@@ -140,6 +145,17 @@ export function createClient(options: HttpOptions) {
     deleteBudget: async (tenant: string, user: string): Promise<void> => {
       await call(options, budgetPath(tenant, user), { method: 'DELETE' });
     },
+    listData: () => get<DataView[]>('/v1/data'),
+    putData: async ({ name, ...body }: DataInput): Promise<DataView> => {
+      const request: Call = { method: 'PUT', body, repeatable: true };
+      return (await call<DataView>(options, dataPath(name), request)).data;
+    },
+    removeData: async (name: string): Promise<void> => {
+      await call(options, dataPath(name), { method: 'DELETE' });
+    },
+    /** What nothing names any more; with `apply` it is removed. */
+    collectBlobs: (apply: boolean) =>
+      post<CollectionView>('/v1/gc', { body: { apply }, timeoutMs: COLLECT_TIMEOUT_MS }),
     usage: (query: UsageQuery) => get<UsageRow[]>('/v1/usage', { ...query }),
     listAudit: (page: PageOptions) => list<EventView>('/v1/audit', { ...page }),
     listTokens: (page: PageOptions) => list<TokenView>('/v1/tokens', { ...page }),
@@ -158,6 +174,10 @@ function jobPath(id: string, rest = ''): string {
 function budgetPath(tenant: string, user: string): string {
   const whole = `/v1/budgets/${encodeURIComponent(tenant)}`;
   return user === '' ? whole : `${whole}/users/${encodeURIComponent(user)}`;
+}
+
+function dataPath(name: string): string {
+  return `/v1/data/${encodeURIComponent(name)}`;
 }
 
 /** Walks the pages of a list. */

@@ -15,6 +15,7 @@ import type {
   JoinRequest,
 } from './agent.ts';
 import type { LogAck, LogChunk, SyncReply, SyncRequest } from './agent.ts';
+import type { DataInput, DataView } from './dataSets.ts';
 import type { ClusterView, CreateToken, TokenView, WorkerView } from './fleet.ts';
 import type {
   AttemptView,
@@ -141,6 +142,18 @@ export interface Coordinator {
   /** Kept before anything of a running task is shown to the caller. */
   recordAccess(who: Principal, access: AccessRecord): Promise<void>;
 
+  /** The caller's tenant's, by name. */
+  listData(who: Principal): Promise<DataView[]>;
+  /** The name means these bytes from now on, to jobs that are submitted later. */
+  putData(who: Principal, data: DataInput): Promise<DataView>;
+  /** The bytes stay while a job names them. */
+  removeData(who: Principal, name: string): Promise<void>;
+  /**
+   * Every blob:HASH and tree:HASH that the tenant's jobs, results, checkpoints and data sets name;
+   * some twice. Null begins.
+   */
+  namedBlobs(who: Principal, cursor: string | null): Promise<Page<string>>;
+
   cluster(who: Principal): Promise<ClusterView>;
   listWorkers(who: Principal, page: PageQuery): Promise<Page<WorkerView>>;
   setDraining(who: Principal, worker: string, draining: boolean): Promise<WorkerView>;
@@ -192,6 +205,10 @@ export const COORDINATOR_CALLS = [
   'usage',
   'listAudit',
   'recordAccess',
+  'listData',
+  'putData',
+  'removeData',
+  'namedBlobs',
   'cluster',
   'listWorkers',
   'setDraining',

@@ -1,5 +1,8 @@
-/** What a fake coordinator answers about stored files and old deeds: there are none. */
+/** What a fake coordinator answers about stored files and old deeds: there are none but data. */
+import { DroverError } from '../lib/errors.ts';
 import type { Coordinator } from './coordinator.ts';
+import type { DataView } from './dataSets.ts';
+import { allow } from './fakeAnswers.ts';
 
 export function fakeFiles(): Pick<
   Coordinator,
@@ -10,8 +13,35 @@ export function fakeFiles(): Pick<
   | 'requestCheckpoint'
   | 'listAudit'
   | 'recordAccess'
+  | 'listData'
+  | 'putData'
+  | 'removeData'
+  | 'namedBlobs'
 > {
+  const sets = new Map<string, DataView>();
   return {
+    async listData(who) {
+      allow(who, 'jobs:read');
+      return [...sets.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    },
+    async putData(who, wanted) {
+      allow(who, 'jobs:manage');
+      const known = sets.get(wanted.name);
+      if (known?.hash === wanted.hash) return known;
+      const version = (known?.version ?? 0) + 1;
+      const view = { ...wanted, version, createdAtMs: 0, createdBy: who.user };
+      sets.set(wanted.name, view);
+      return view;
+    },
+    async removeData(who, name) {
+      allow(who, 'jobs:manage');
+      if (!sets.delete(name)) throw new DroverError('NOT_FOUND', `there is no data set ${name}`);
+    },
+    async namedBlobs(who) {
+      allow(who, 'fleet:manage');
+      const items = [...sets.values()].map(({ kind, hash }) => `${kind}:${hash}`);
+      return { items, nextCursor: null };
+    },
     listCheckpoints: async () => ({ items: [], nextCursor: null }),
     requestCheckpoint: async () => [],
     addCheckpoint: async () => undefined,

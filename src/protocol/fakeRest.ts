@@ -17,4 +17,8 @@ export class FakeRest {
   readonly attemptSecrets = this.#files.attemptSecrets;
   readonly listAudit = this.#files.listAudit;
   readonly recordAccess = this.#files.recordAccess;
+  readonly listData = this.#files.listData;
+  readonly putData = this.#files.putData;
+  readonly removeData = this.#files.removeData;
+  readonly namedBlobs = this.#files.namedBlobs;
 }

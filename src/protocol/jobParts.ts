@@ -126,6 +126,7 @@ const rules = z.strictObject({
     .array(clean(PART_LIMITS.patternLength).min(1).refine(below, 'must stay below it'))
     .max(PART_LIMITS.outputs)
     .default([]),
+  requeueExitCode: z.int().min(0).max(255).default(0),
 });
 
 const distinct = <Item>(name: string, keyOf: (item: Item) => string) => {

@@ -2,11 +2,22 @@
  * What `import { Client } from 'drover'` gives: jobs from submit to result over REST. See
  * docs/typescript.md.
  */
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
 import { hashFile, missingBlobs, putBlob } from './blobClient.ts';
 import { createClient, eachItem, type DroverClient, type JobFilters } from './client.ts';
 import type { WorkerView } from './fleet.ts';
+import { fetchFolder, fetchManifest } from './folderClient.ts';
 import type { HttpOptions } from './http.ts';
-import type { AttemptView, EventView, JobView, LogRecordView, TaskView } from './jobs.ts';
+import type {
+  AttemptView,
+  CheckpointView,
+  EventView,
+  JobView,
+  LogRecordView,
+  ResultView,
+  TaskView,
+} from './jobs.ts';
 import type { SubmittedSpec } from './jobSpec.ts';
 import type { WhyView } from './why.ts';
 
@@ -17,10 +28,12 @@ export type { ClusterView, TokenView, WorkerView } from './fleet.ts';
 export type { Violation } from './http.ts';
 export type {
   AttemptView,
+  CheckpointView,
   EventView,
   JobView,
   LogRecordView,
   QueueEntry,
+  ResultView,
   TaskView,
 } from './jobs.ts';
 export type { SubmittedSpec as JobSpec } from './jobSpec.ts';
@@ -95,11 +108,19 @@ export class Client {
   }
 
   /** Sends a file, unless the server has it; what comes is a `uri` for a spec's `inputs`. */
-  async upload(path: string): Promise<string> {
-    const { hash, size } = await hashFile(path);
+  async upload(file: string): Promise<string> {
+    const { hash, size } = await hashFile(file);
     const [missing] = await missingBlobs(this.#options, [hash]);
-    if (missing) await putBlob(this.#options, path, { hash, size });
+    if (missing) await putBlob(this.#options, file, { hash, size });
     return `blob:${hash}`;
+  }
+
+  /** Fetches the files of a result into a folder, which is made; what is there is replaced. */
+  async download(result: Pick<ResultView, 'manifest'>, folder: string): Promise<void> {
+    await mkdir(folder, { recursive: true });
+    const scratch = path.join(folder, `.drover-${crypto.randomUUID()}`);
+    const listed = await fetchManifest(this.#options, result.manifest, scratch);
+    await fetchFolder(this.#options, listed, folder);
   }
 
   /** Sent again after a broken connection under the same key, so that one job comes of it. */
@@ -182,6 +203,23 @@ export class Job {
       if (record.stream === stream) chunks.push(bytesOf(record));
     }
     return Buffer.concat(chunks).toString('utf8');
+  }
+
+  /** What a task left, the first one where none is named; NOT_FOUND where it left nothing. */
+  result(task?: number): Promise<ResultView> {
+    return this.#rest.getResult(this.id, task);
+  }
+
+  /** Fetches what a task left into a folder. */
+  async download(folder: string, task?: number): Promise<ResultView> {
+    const result = await this.result(task);
+    await this.#client.download(result, folder);
+    return result;
+  }
+
+  /** What its tasks can resume from, by task, oldest first. */
+  checkpoints(task?: number): AsyncGenerator<CheckpointView> {
+    return eachItem((page) => this.#rest.listCheckpoints(this.id, { task, ...page }));
   }
 
   /** Returns when it is recorded; running tasks get TERM, and KILL after their grace time. */

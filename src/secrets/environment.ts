@@ -2,7 +2,7 @@
 import type { SecretSource } from './contract.ts';
 
 /** Variables cannot say whose they are. */
-export const ENVIRONMENT_TENANT = 'default';
+const ENVIRONMENT_TENANT = 'default';
 
 export function environmentSecrets(
   prefix: string,

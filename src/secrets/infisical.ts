@@ -2,6 +2,9 @@
 import { DroverError } from '../lib/errors.ts';
 import type { SecretSource } from './contract.ts';
 
+/** Not among our packages: it brings more than all of them. */
+const SDK: string = '@infisical/sdk';
+
 export interface InfisicalOptions {
   siteUrl: string;
   projectId: string;
@@ -33,7 +36,7 @@ interface InfisicalClient {
 
 export function infisicalSecrets(
   options: InfisicalOptions,
-  load: () => Promise<unknown> = () => import('@infisical/sdk' as string),
+  load: () => Promise<unknown> = () => import(SDK),
 ): SecretSource {
   let signedIn: Promise<InfisicalClient> | null = null;
 

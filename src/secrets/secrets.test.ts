@@ -44,7 +44,7 @@ test('the first that has it is taken; one that cannot be asked is told by name',
   });
 });
 
-test('Infisical: one login for many, a new one when it has run out, and no SDK is said', async () => {
+test('Infisical: one login for many, a new one when it has run out; no SDK is said', async () => {
   const options = {
     siteUrl: 'http://127.0.0.1:9',
     projectId: 'p',

@@ -4,6 +4,7 @@ import { deleteBudget, setBudget } from './budgets.ts';
 import { cancel } from './cancel.ts';
 import { charge } from './charges.ts';
 import { addCheckpoint } from './checkpoints.ts';
+import { putData, removeData } from './dataSets.ts';
 import { giveUp, lose, stop } from './endings.ts';
 import { DONE, type Mutation, type Result } from './mutations.ts';
 import { preempt, withdraw } from './nominations.ts';
@@ -31,6 +32,10 @@ export function apply(state: State, mutation: Mutation, nowMs: number): Result {
       return setBudget(state, mutation, nowMs);
     case 'delete-budget':
       return deleteBudget(state, mutation, nowMs);
+    case 'put-data':
+      return putData(state, mutation, nowMs);
+    case 'remove-data':
+      return removeData(state, mutation, nowMs);
     case 'observe':
       return observe(state, mutation, nowMs);
     case 'add-checkpoint':

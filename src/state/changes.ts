@@ -7,6 +7,7 @@ import type { Account } from '../model/account.ts';
 import type { Budget } from '../model/budget.ts';
 import type { Checkpoint } from '../model/checkpoint.ts';
 import type { Claim } from '../model/claim.ts';
+import type { DataSet } from '../model/dataSet.ts';
 import type { Event, EventKind } from '../model/event.ts';
 import type { AttemptUid, JobId, TaskId, WorkerId } from '../model/ids.ts';
 import type { Job, JobState } from '../model/job.ts';
@@ -43,6 +44,7 @@ export class Changes {
   readonly checkpoints = new Map<Checkpoint, 'insert' | 'delete'>();
   readonly claims = new Map<Claim, RowOperation>();
   readonly budgets = new Map<Budget, RowOperation>();
+  readonly dataSets = new Map<DataSet, RowOperation>();
   readonly accounts = new Map<Account, Operation>();
   readonly usageDays = new Map<UsageDay, Operation>();
   readonly ledger: LedgerEntry[] = [];

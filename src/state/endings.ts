@@ -107,7 +107,9 @@ export function endAttempt(
   attempt.cause = ending.cause;
   attempt.exitCode = ending.exitCode;
   attempt.signal = ending.signal;
-  attempt.message = ending.message || attempt.message;
+  // Of what went on before only the reason of a stop is worth keeping.
+  const reason = attempt.stopCause === null || ending.held ? '' : attempt.message;
+  attempt.message = ending.message || reason;
   attempt.endedAtMs = nowMs;
   attempt.stdoutBytes = ending.stdoutBytes;
   attempt.stderrBytes = ending.stderrBytes;
@@ -147,6 +149,7 @@ function settleTask(
     interruptions: gang ? sum(live.tasks, (member) => member.interruptions) : task.interruptions,
     retries: spec.retries,
     maxInterruptions: spec.maxInterruptions,
+    requeueExitCode: spec.rules?.requeueExitCode ?? 0,
     cancelled,
   });
   task.exitCode = ending.exitCode;

@@ -9,6 +9,7 @@ import type { Attempt } from '../model/attempt.ts';
 import type { Account } from '../model/account.ts';
 import type { Budget } from '../model/budget.ts';
 import type { Checkpoint } from '../model/checkpoint.ts';
+import type { DataSet } from '../model/dataSet.ts';
 import type { Claim } from '../model/claim.ts';
 import type { AttemptUid, ClusterId, JobId } from '../model/ids.ts';
 import type { Job } from '../model/job.ts';
@@ -110,6 +111,7 @@ export interface Snapshot {
   workers: Worker[];
   tokens: Token[];
   budgets: Budget[];
+  dataSets: DataSet[];
   accounts: Account[];
   /** Of the newest day there is. */
   usageDays: UsageDay[];
@@ -120,7 +122,7 @@ export interface Snapshot {
 export function emptySnapshot(clusterId: ClusterId, epoch: number): Snapshot {
   const jobs = { jobs: [], tasks: [], attempts: [], checkpoints: [] };
   const fleet = { claims: [], workers: [], tokens: [] };
-  const money = { budgets: [], accounts: [], usageDays: [] };
+  const money = { budgets: [], dataSets: [], accounts: [], usageDays: [] };
   return { clusterId, epoch, seq: 0, ...jobs, ...fleet, ...money, idempotency: [] };
 }
 

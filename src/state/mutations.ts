@@ -1,6 +1,7 @@
 /** Mutations: plain data with guards. A failed guard is a result, never an exception. */
 import type { StopCause } from '../model/attempt.ts';
 import type { Budget } from '../model/budget.ts';
+import type { DataSet } from '../model/dataSet.ts';
 import type { Claim } from '../model/claim.ts';
 import type { Event } from '../model/event.ts';
 import type { AttemptUid, JobId, TaskId, TokenId, WorkerId } from '../model/ids.ts';
@@ -77,6 +78,20 @@ export interface DeleteBudget {
   kind: 'delete-budget';
   tenant: string;
   user: string;
+  by: string;
+}
+
+/** The name means these bytes from now on. */
+export interface PutData {
+  kind: 'put-data';
+  dataSet: Omit<DataSet, 'version' | 'createdAtMs' | 'createdBy'>;
+  by: string;
+}
+
+export interface RemoveData {
+  kind: 'remove-data';
+  tenant: string;
+  name: string;
   by: string;
 }
 
@@ -162,7 +177,7 @@ export interface Drain {
 }
 
 /** Somebody looked, or was given something: kept for those who ask who did. */
-export interface Note {
+interface Note {
   kind: 'note';
   what: 'job.inside' | 'secrets.given';
   tenant: string;
@@ -193,6 +208,8 @@ export type Mutation =
   | Charge
   | SetBudget
   | DeleteBudget
+  | PutData
+  | RemoveData
   | Observe
   | AddCheckpoint
   | Stop

@@ -30,8 +30,10 @@ function observeOne(state: State, attempt: Attempt, seen: Observed, nowMs: numbe
     attempt.facts = seen.facts;
     state.touchAttempt(attempt);
   }
-  if (seen.progress !== undefined && seen.progress !== attempt.message) {
-    attempt.message = seen.progress;
+  // Why it was stopped says more than what it does about it.
+  const isNews = seen.progress !== undefined && attempt.stopCause === null;
+  if (isNews && seen.progress !== attempt.message) {
+    attempt.message = seen.progress ?? '';
     state.touchAttempt(attempt);
   }
   if (seen.state === 'STARTING' && attempt.state === 'ASSIGNED') {

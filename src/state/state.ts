@@ -20,6 +20,7 @@ import { Accounts } from './accounts.ts';
 import { waitForOthers } from './after.ts';
 import { Changes, mark, type EventNote } from './changes.ts';
 import { Checkpoints } from './checkpoints.ts';
+import { DataSets } from './dataSets.ts';
 import { Deltas } from './deltas.ts';
 import { Family } from './family.ts';
 import { idempotencyKey, LiveAttempts, taskAt } from './live.ts';
@@ -57,6 +58,7 @@ export class State {
   readonly accounts: Accounts;
   readonly usageDays: UsageDays;
   readonly checkpoints: Checkpoints;
+  readonly dataSets: DataSets;
   readonly family = new Family();
   readonly nominations = new Map<TaskId, Nomination>();
   /** Who waits for a job to end. */
@@ -80,6 +82,7 @@ export class State {
     this.accounts = new Accounts(snapshot.accounts, snapshot.budgets);
     this.usageDays = new UsageDays(snapshot.usageDays);
     this.checkpoints = new Checkpoints(snapshot.checkpoints);
+    this.dataSets = new DataSets(snapshot.dataSets);
     this.clusterId = snapshot.clusterId;
     this.epoch = snapshot.epoch;
     this.#seq = snapshot.seq;

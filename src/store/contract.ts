@@ -81,6 +81,10 @@ export interface TenantHistory {
     after: [index: number, n: number],
     limit: number,
   ): Promise<CheckpointRow[]>;
+  /** Those that name blobs, by id. */
+  specsWithBlobs(afterId: string, limit: number): Promise<Pick<JobRow, 'id' | 'spec'>[]>;
+  /** Different ones, in their order. */
+  manifests(of: 'results' | 'checkpoints', after: string, limit: number): Promise<string[]>;
   /** From the newest to the oldest. */
   audited(before: [epoch: number, seq: number], limit: number): Promise<EventRow[]>;
   events(job: string, after: [epoch: number, seq: number], limit: number): Promise<EventRow[]>;

@@ -174,6 +174,18 @@ export interface BudgetRow {
   version: number;
 }
 
+export interface DataSetRow {
+  tenant: string;
+  name: string;
+  version: number;
+  kind: string;
+  hash: string;
+  bytes: number;
+  files: number;
+  created_at_ms: number;
+  created_by: string;
+}
+
 export interface AccountRow {
   tenant: string;
   user_name: string;
@@ -233,6 +245,7 @@ export interface Database {
   workers: WorkerRow;
   tokens: TokenRow;
   budgets: BudgetRow;
+  data_sets: DataSetRow;
   accounts: AccountRow;
   ledger: LedgerRow;
   usage_days: UsageDayRow;

@@ -2,6 +2,7 @@
 import { NO_FACTS, type Attempt } from '../model/attempt.ts';
 import type { Account } from '../model/account.ts';
 import type { Budget } from '../model/budget.ts';
+import type { DataSet } from '../model/dataSet.ts';
 import type { Checkpoint } from '../model/checkpoint.ts';
 import type { Claim } from '../model/claim.ts';
 import { taskId, type JobId } from '../model/ids.ts';
@@ -12,7 +13,7 @@ import type { Token } from '../model/token.ts';
 import type { UsageDay } from '../model/usageDay.ts';
 import type { Worker } from '../model/worker.ts';
 import type { AttemptRow, ClaimRow, JobRow, TaskRow, TokenRow, WorkerRow } from './database.ts';
-import type { AccountRow, BudgetRow, CheckpointRow, UsageDayRow } from './database.ts';
+import type { AccountRow, BudgetRow, CheckpointRow, DataSetRow, UsageDayRow } from './database.ts';
 
 export function decodeJob(row: JobRow): Job {
   return {
@@ -155,6 +156,16 @@ export function decodeToken(row: TokenRow): Token {
     expiresAtMs: row.expires_at_ms,
     attempt: row.attempt as Token['attempt'],
     revokedAtMs: row.revoked_at_ms,
+  };
+}
+
+export function decodeDataSet(row: DataSetRow): DataSet {
+  const { tenant, name, version, hash, bytes, files } = row;
+  return {
+    ...{ tenant, name, version, hash, bytes, files },
+    kind: row.kind as DataSet['kind'],
+    createdAtMs: row.created_at_ms,
+    createdBy: row.created_by,
   };
 }
 

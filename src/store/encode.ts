@@ -5,6 +5,7 @@
 import { NO_FACTS, type Attempt } from '../model/attempt.ts';
 import type { Checkpoint } from '../model/checkpoint.ts';
 import type { Claim } from '../model/claim.ts';
+import type { DataSet } from '../model/dataSet.ts';
 import type { Event } from '../model/event.ts';
 import type { Job } from '../model/job.ts';
 import type { Task } from '../model/task.ts';
@@ -55,6 +56,9 @@ export function encodeBatch(changes: Changes, epoch: number, seq: number): Write
     tables.tokens = split(changes.tokens, byId, tokenFixed, (to, token) =>
       to.push(token.revokedAtMs),
     );
+  }
+  if (changes.dataSets.size > 0) {
+    tables.data_sets = split(changes.dataSets, dataSetKey, nothing, dataSetMutable);
   }
   encodeMoney(changes, tables);
   if (changes.events.length > 0) {
@@ -175,6 +179,14 @@ function checkpointKey(to: Value[], checkpoint: Checkpoint): void {
 function checkpointFixed(to: Value[], checkpoint: Checkpoint): void {
   const { attempt, tenant, manifest, bytes, files, reason, createdAtMs } = checkpoint;
   to.push(attempt, tenant, manifest, bytes, files, reason, createdAtMs);
+}
+
+function dataSetKey(to: Value[], { tenant, name }: DataSet): void {
+  to.push(tenant, name);
+}
+
+function dataSetMutable(to: Value[], one: DataSet): void {
+  to.push(one.version, one.kind, one.hash, one.bytes, one.files, one.createdAtMs, one.createdBy);
 }
 
 function claimKey(to: Value[], claim: Claim): void {

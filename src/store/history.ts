@@ -4,6 +4,7 @@ import { sql } from 'kysely';
 import { AUDITED } from '../model/event.ts';
 import type { History, JobFilter, SystemHistory, TenantHistory } from './contract.ts';
 import type { Database } from './database.ts';
+import { manifests, specsWithBlobs } from './namedBlobs.ts';
 
 export function createHistory(db: Kysely<Database>, close: () => Promise<void>): History {
   return {
@@ -57,6 +58,8 @@ function tenantHistory(db: Kysely<Database>, tenant: string): TenantHistory {
         .orderBy('n')
         .limit(limit)
         .execute(),
+    specsWithBlobs: (afterId, limit) => specsWithBlobs(db, tenant, afterId, limit),
+    manifests: (of, after, limit) => manifests(db, tenant, of, after, limit),
     audited: ([epoch, seq], limit) =>
       db
         .selectFrom('events')

@@ -41,6 +41,8 @@ export function historyClient(calls: HistoryCalls): History {
         tasks: ask(tenant, 'tasks'),
         attempts: ask(tenant, 'attempts'),
         checkpoints: ask(tenant, 'checkpoints'),
+        specsWithBlobs: ask(tenant, 'specsWithBlobs'),
+        manifests: ask(tenant, 'manifests'),
         audited: ask(tenant, 'audited'),
         events: ask(tenant, 'events'),
       }) as TenantHistory,

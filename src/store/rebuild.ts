@@ -7,6 +7,7 @@ import { decodeAttempt, decodeCheckpoint, decodeClaim, decodeJob, decodeTask } f
 import {
   decodeAccount,
   decodeBudget,
+  decodeDataSet,
   decodeToken,
   decodeUsageDay,
   decodeWorker,
@@ -41,6 +42,7 @@ export async function readSnapshot(
     .execute();
   const tokens = await db.selectFrom('tokens').selectAll().execute();
   const budgets = await db.selectFrom('budgets').selectAll().execute();
+  const dataSets = await db.selectFrom('data_sets').selectAll().execute();
   const accounts = await db.selectFrom('accounts').selectAll().execute();
   const newest = db.selectFrom('usage_days').select((row) => row.fn.max('day').as('day'));
   const usageDays = await db
@@ -60,6 +62,7 @@ export async function readSnapshot(
     workers: workers.map(decodeWorker),
     tokens: tokens.map(decodeToken),
     budgets: budgets.map(decodeBudget),
+    dataSets: dataSets.map(decodeDataSet),
     accounts: accounts.map(decodeAccount),
     usageDays: usageDays.map(decodeUsageDay),
     idempotency: await readKeys(db, nowMs),

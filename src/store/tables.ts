@@ -95,6 +95,12 @@ export const TABLES: Record<TableName, Table> = {
     'device_millis micros_per_day micros_per_month version',
     'weight device_hours_per_day device_hours_per_month',
   ),
+  data_sets: table(
+    'tenant name',
+    '',
+    'version kind hash bytes files created_at_ms created_by',
+    'version bytes files created_at_ms',
+  ),
   accounts: table(
     'tenant user_name',
     '',

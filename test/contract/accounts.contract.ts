@@ -76,6 +76,37 @@ export function accountsContract(
       }
     });
 
+    test('a data set is what was put last, and keeps its blob named', async () => {
+      const hash = (digit: string): string => `sha256:${digit.repeat(64)}`;
+      const data = { name: 'set', kind: 'tree' as const, hash: hash('1'), bytes: 5, files: 2 };
+      expect(await it.putData(admin, data)).toMatchObject({ ...data, version: 1 });
+      expect(await it.putData(admin, data)).toMatchObject({ version: 1 });
+      const other = { ...data, hash: hash('2') };
+      expect(await it.putData(admin, other)).toMatchObject({ ...other, version: 2 });
+      await it.putData(admin, { ...data, name: 'another', kind: 'blob' });
+      expect(await it.listData(admin)).toMatchObject([{ name: 'another' }, { name: 'set' }]);
+      const names: string[] = [];
+      let cursor: string | null = null;
+      do {
+        const page = await it.namedBlobs(admin, cursor);
+        names.push(...page.items);
+        cursor = page.nextCursor;
+      } while (cursor !== null);
+      expect(names.toSorted()).toEqual([`blob:${hash('1')}`, `tree:${hash('2')}`]);
+      await it.removeData(admin, 'set');
+      const again = it.removeData(admin, 'set');
+      await expect(again).rejects.toMatchObject({ code: 'NOT_FOUND' });
+      const reader = only('jobs:read');
+      expect(await it.listData(reader)).toHaveLength(1);
+      for (const refused of [
+        () => it.putData(reader, data),
+        () => it.removeData(reader, 'another'),
+        () => it.namedBlobs(only('jobs:manage'), null),
+      ]) {
+        await expect(refused()).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
+      }
+    });
+
     test('nothing ran: nothing was used', async () => {
       for (const by of USAGE_BY) {
         expect(await it.usage(admin, usageQuery.parse({ by }))).toEqual([]);

@@ -68,6 +68,7 @@ export const jobParts: fc.Arbitrary<JobParts> = fc.record({
       maySubmit: fc.boolean(),
       outliveParent: fc.boolean(),
       outputs: fc.array(word, { maxLength: 2 }),
+      requeueExitCode: fc.nat({ max: 255 }),
     }),
   ),
 });

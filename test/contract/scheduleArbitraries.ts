@@ -1,6 +1,7 @@
-/** Random explanations, plans, budgets and usage. */
+/** Random explanations, plans, budgets, usage and data sets. */
 import * as fc from 'fast-check';
 import { AT_LIMIT, BUDGET_MODES } from '../../src/model/budget.ts';
+import { DATA_KINDS } from '../../src/model/dataSet.ts';
 import { JOB_STATES } from '../../src/model/job.ts';
 import { USAGE_BY } from '../../src/protocol/budgets.ts';
 import { ms, nullable, small, text, word } from './arbitraries.ts';
@@ -85,4 +86,24 @@ export const usageRow = fc.record({
   cpuHours: amount,
   costMicros: ms,
   attempts: ms,
+});
+
+const dataContent = {
+  kind: fc.constantFrom(...DATA_KINDS),
+  hash: fc.stringMatching(/^sha256:[0-9a-f]{64}$/),
+  bytes: ms,
+  files: ms,
+};
+
+export const dataInput = fc.record({
+  name: fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,50}$/),
+  ...dataContent,
+});
+
+export const dataSet = fc.record({
+  name: text,
+  ...dataContent,
+  version: ms,
+  createdAtMs: ms,
+  createdBy: text,
 });

@@ -4,8 +4,10 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { bundleCli } from '../../tools/bundleCli.ts';
-import { startJourney, type, until, type Journey, type TypeOptions } from '../support/journey.ts';
+import { ROOT, startJourney, type, until } from '../support/journey.ts';
+import type { Journey, TypeOptions } from '../support/journey.ts';
 
 let journey: Journey;
 let folder: string;
@@ -58,10 +60,8 @@ test('it says what it is not', async () => {
     env: { ...env, PATH: `${path.join(folder, 'bin')}:${oldNode()}:/usr/bin:/bin` },
   });
   const { code, stderr } = await old.ended;
-  expect([code, stderr]).toEqual([
-    1,
-    'error NODE: drover needs Node 24 or newer, this is v20.0.0\n',
-  ]);
+  const message = 'error NODE: drover needs Node 24 or newer, this is v20.0.0\n';
+  expect([code, stderr]).toEqual([1, message]);
 });
 
 /** A Node that says it is an old one. */
@@ -79,30 +79,37 @@ function oldNode(): string {
   return place;
 }
 
-/** What bash offers after the words, the last of which is being typed. */
-function bashOffers(...words: string[]): string[] {
-  const list = ['drover', ...words].map((word) => `'${word}'`).join(' ');
-  const script =
-    'eval "$(drover completion bash)"; compopt() { :; }; ' +
-    `COMP_WORDS=(${list}); COMP_CWORD=${words.length}; _drover; printf '%s\\n' "\${COMPREPLY[@]}"`;
-  const { stdout, stderr } = spawnSync('bash', ['-c', script], { cwd: folder, env });
+/** What bash offers after each list of words, the last of which is being typed. */
+function bashOffers(lines: string[][]): string[][] {
+  const asked = lines.map((words) => {
+    const list = ['drover', ...words].map((word) => `'${word}'`).join(' ');
+    return `COMP_WORDS=(${list}); COMP_CWORD=${words.length}; _drover; echo "\${COMPREPLY[@]}"`;
+  });
+  const script = ['eval "$(drover completion bash)"; compopt() { :; }', ...asked].join('\n');
+  const { stdout, stderr } = spawnSync('bash', ['-c', `${script}\ncomplete -p drover`], {
+    cwd: folder,
+    env,
+  });
   expect(stderr.toString()).toBe('');
-  return stdout.toString().trim().split('\n');
+  const offers = stdout.toString().trimEnd().split('\n');
+  expect(offers.pop()).toContain('_drover');
+  return offers.map((line) => line.split(' ').filter((word) => word !== ''));
 }
 
 test('bash completes commands, options, values, files, contexts and job ids', async () => {
-  expect(bashOffers('lo')).toEqual(['logs', 'login']);
-  expect(bashOffers('run', '--arr')).toEqual(['--array']);
-  expect(bashOffers('run', '--priority', 'i')).toEqual(['interactive']);
-  expect(bashOffers('submit', '-f', 'jo')).toEqual(['job.yaml']);
-  expect(bashOffers('context', 'u')).toEqual(['use']);
-  expect(bashOffers('context', 'use', '')).toEqual(['lab']);
-  expect(bashOffers('help', 'sb')).toEqual(['sbatch']);
   const { items } = await journey.client.listJobs({ limit: 50 });
-  expect(bashOffers('logs', 'j').toSorted()).toEqual(items.map(({ id }) => id).toSorted());
-  expect(bashOffers('cancel', '')).toEqual(['']);
-  const registered = 'eval "$(drover completion bash)"; complete -p drover';
-  expect(spawnSync('bash', ['-c', registered], { env }).stdout.toString()).toContain('_drover');
+  const cases: [string[], string[]][] = [
+    [['lo'], ['logs', 'login']],
+    [['run', '--arr'], ['--array']],
+    [['run', '--priority', 'i'], ['interactive']],
+    [['submit', '-f', 'jo'], ['job.yaml']],
+    [['context', 'u'], ['use']],
+    [['context', 'use', ''], ['lab']],
+    [['help', 'sb'], ['sbatch']],
+    [['logs', 'j'], items.map(({ id }) => id)],
+    [['cancel', ''], []],
+  ];
+  expect(bashOffers(cases.map(([words]) => words))).toEqual(cases.map(([, offers]) => offers));
 });
 
 /** Undefined, and said, where the shell is not installed. */
@@ -129,7 +136,52 @@ test('zsh and fish do too', () => {
   const summary = 'List the servers of `drover login`, choose one, forget one';
   if (zsh !== undefined) expect(zsh).toBe(`_drover drover\ncontext:${summary}\nfiles\n`);
   const ask =
-    'drover completion fish | source; complete -C "drover cont"; complete -C "drover submit -f jo"';
+    'drover completion fish | source; complete -C "drover cont"; ' +
+    'complete -C "drover submit -f jo"';
   const fish = inShell('fish', ['--no-config', '-c', ask]);
   if (fish !== undefined) expect(fish).toBe(`context\t${summary}\njob.yaml\n`);
+});
+
+interface Action {
+  inputs: Record<string, { required: boolean; description: string }>;
+  runs: { using: string; steps: { name?: string; run?: string; env?: Record<string, string> }[] };
+}
+
+const example = (name: string): string =>
+  readFileSync(path.join(ROOT, 'examples/github-action', name), 'utf8');
+
+/** A runner's part: values for ${{ inputs.x }}, files for paths and outputs. */
+function runStep(step: Action['runs']['steps'][number], inputs: Record<string, string>) {
+  const runner = path.join(folder, 'runner');
+  mkdirSync(runner, { recursive: true });
+  const own = Object.entries(step.env ?? {}).map(([name, text]) => [
+    name,
+    text.replace(/\$\{\{ inputs\.(\w+) \}\}/g, (_, input: string) => inputs[input]!),
+  ]);
+  const files = { GITHUB_PATH: `${runner}/path`, GITHUB_OUTPUT: `${runner}/output` };
+  const variables = { ...env, ...files, RUNNER_TEMP: runner, ...Object.fromEntries(own) };
+  return type('bash', ['-c', step.run!], { cwd: folder, env: variables }).ended;
+}
+
+test('the GitHub action: its steps as a runner would run them', async () => {
+  const { inputs, runs } = parse(example('action.yml')) as Action;
+  expect(runs.using).toBe('composite');
+  const [get, submit] = runs.steps.filter((step) => step.run !== undefined);
+  // Inputs reach a script as variables only: a text in them must not become a command.
+  for (const step of runs.steps) expect(step.run ?? '').not.toContain('${{');
+  const { jobs } = parse(example('workflow.yml')) as {
+    jobs: { gpu: { steps: { uses: string; with?: Record<string, string> }[] } };
+  };
+  const used = jobs.gpu.steps.find(({ uses }) => uses.endsWith('/drover'))!;
+  expect(Object.keys(used.with!).toSorted()).toEqual(Object.keys(inputs).toSorted());
+
+  const given = { url: journey.url, token: journey.token, client: 'bin/drover', file: 'ci.yaml' };
+  expect(await runStep(get!, given)).toMatchObject({ code: 0, stderr: '' });
+  expect(readFileSync(path.join(folder, 'runner/path'), 'utf8')).toContain('runner/drover\n');
+  writeFileSync(path.join(folder, 'ci.yaml'), '[{command: echo one}, {command: exit 5}]');
+  const { code, stdout } = await runStep(submit!, given);
+  expect([code, stdout]).toEqual([5, expect.stringMatching(/::group::j\w+\none\n::endgroup::/)]);
+  expect(readFileSync(path.join(folder, 'runner/output'), 'utf8')).toMatch(/^jobs=j\w+ j\w+\n$/);
+  const refused = await runStep(submit!, { ...given, token: 'drv_wrong' });
+  expect(refused.code).not.toBe(0);
 });

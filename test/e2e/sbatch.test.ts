@@ -1,12 +1,15 @@
 /** Batch scripts for Slurm, as they are, on a real server and a worker that says it has GPUs. */
-import { chmodSync, cpSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs';
-import { symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync } from 'node:fs';
+import { rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DROVER, ROOT, startJourney, type, until, type Journey } from '../support/journey.ts';
 
 let journey: Journey;
 let folder: string;
+/** Where tasks have their temporary files. */
+let scratch: string;
 const tools = (): string => path.join(journey.home, 'tools');
 
 /** What a site has and this machine has not. */
@@ -33,7 +36,9 @@ else:
 const CONDA = 'conda() { export CONDA_DEFAULT_ENV=$2; }\n';
 
 beforeAll(async () => {
-  journey = await startJourney({ args: ['--resources', 'cpus=8,mem=4Gi,gpus=4:A100'] });
+  scratch = mkdtempSync(path.join(tmpdir(), 'drover-sbatch-scratch-'));
+  const args = ['--resources', 'cpus=8,mem=4Gi,gpus=4:A100'];
+  journey = await startJourney({ args, env: { TMPDIR: scratch } });
   folder = path.join(journey.home, 'sbatch');
   cpSync(path.join(ROOT, 'examples/sbatch'), folder, { recursive: true });
   mkdirSync(tools());
@@ -47,7 +52,10 @@ beforeAll(async () => {
     (await journey.client.listWorkers({})).items.some(({ state }) => state === 'ONLINE'),
   );
 });
-afterAll(() => journey.close());
+afterAll(async () => {
+  await journey.close();
+  rmSync(scratch, { recursive: true });
+});
 
 const sbatch = (...args: string[]) => journey.start(['sbatch', ...args], { cwd: folder }).ended;
 
@@ -58,12 +66,14 @@ async function runScript(...args: string[]) {
   const id = stdout.trim();
   const job = await journey.ended(id);
   const log = await journey.drover('logs', id);
-  return { id, job, told: stderr, out: log.stdout, err: log.stderr };
+  // Lines of arrays and gangs come behind their index.
+  const out = log.stdout.replaceAll(/^\[\d+\] /gm, '');
+  return { id, job, told: stderr, out, err: log.stderr };
 }
 
 const file = (name: string): string => readFileSync(path.join(folder, name), 'utf8');
 
-describe('the examples', () => {
+describe.concurrent('scripts', () => {
   test('single-gpu.sh: its GPU, its file beside the log, and what was not mapped', async () => {
     const { job, told, out } = await runScript('single-gpu.sh');
     expect(job).toMatchObject({ state: 'SUCCEEDED', name: 'resnet' });
@@ -146,7 +156,7 @@ describe('the examples', () => {
     expect(job.state).toBe('SUCCEEDED');
     expect(file('results/config.yaml')).toContain('name: heredoc.sh\nscratch: set\n');
     expect(out).toContain('from python: heredoc.sh 200 MB\n');
-    const [name] = readdirSync(path.join(folder, 'results')).filter((one) => /\.out$/.test(one));
+    const name = readdirSync(path.join(folder, 'results')).find((one) => one.endsWith('.out'));
     expect(name).toMatch(/^run \d+\.out$/);
     expect(file(`results/${name}`)).toBe(out);
   });
@@ -165,6 +175,18 @@ describe('the examples', () => {
     const { job, out } = await runScript('-w', worker, 'analysis.py');
     expect([job.state, out]).toEqual(['SUCCEEDED', 'python 3 with 2 cores\n']);
   });
+
+  test('two nodes: labels, exit codes, a missing program, a signal to every task', async () => {
+    writeFileSync(path.join(folder, 'steps.sh'), STEPS);
+    const { job, out, err } = await runScript('--time=0:08', '--signal=USR2@1', 'steps.sh');
+    expect([job.state, err]).toEqual(['SUCCEEDED', expect.stringContaining('no-such-program')]);
+    const nodes = ['0: task 0 on 0', '1: task 1 on 0', '2: task 2 on 1', '3: task 3 on 1'];
+    for (const line of nodes) expect(out).toContain(`${line}\n`);
+    expect(out).toContain('worst 3\nmissing 127\nlines 2\n');
+    expect(out).toContain('told 0\n');
+    expect(out).toContain('told 1\n');
+    expect(out).toMatch(/after the signal 0\n$/);
+  });
 });
 
 describe('the rest of the way', () => {
@@ -177,6 +199,14 @@ describe('the rest of the way', () => {
     expect(file('dry.out')).toBe('1 arguments\n<again>\n');
   });
 
+  test('--workdir . sends the folder along: the worker need not have it', async () => {
+    const { job, out } = await runScript('--workdir', '.', 'single-gpu.sh');
+    expect(job.state).toBe('SUCCEEDED');
+    expect(out).toContain('done with 2 workers\n');
+    const { stdout } = await sbatch('--dry-run', '--workdir', '.', 'single-gpu.sh');
+    expect(stdout).toContain('\nworkdir: .\n');
+  });
+
   test('cancel reaches the script, and nothing of it is left', async () => {
     const { stdout } = await sbatch('--parsable', '-o', 'cancelled.out', '--wrap', SLOW);
     const id = stdout.trim();
@@ -184,7 +214,8 @@ describe('the rest of the way', () => {
     await journey.drover('cancel', id);
     expect((await journey.ended(id)).state).toBe('CANCELLED');
     expect(file('cancelled.out')).toContain('cleaned up\n');
-    expect(readdirSync('/tmp').filter((name) => name.startsWith('drover-sbatch.'))).toEqual([]);
+    // Of the scripts before, too.
+    expect(readdirSync(scratch)).toEqual([]);
   });
 
   test('--test-only plans and submits nothing', async () => {
@@ -197,3 +228,14 @@ describe('the rest of the way', () => {
 });
 
 const SLOW = 'trap "echo cleaned up; exit 1" TERM; echo begun; while :; do sleep 0.1; done';
+
+const STEPS = `#!/bin/bash
+#SBATCH -N2 --ntasks-per-node=2
+srun -l sh -c 'echo task $SLURM_PROCID on $SLURM_NODEID; exit $SLURM_PROCID'
+echo "worst $?"
+srun -n2 no-such-program
+echo "missing $?"
+echo "lines $(srun -n2 -N2 echo x | wc -l)"
+srun -n2 -N2 bash -c 'trap "echo told $SLURM_PROCID; exit 0" USR2; while :; do sleep 0.1; done'
+echo "after the signal $?"
+`;

@@ -29,7 +29,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-test('as a variable and as a file; hidden in the log, also where it is printed in halves', async () => {
+test('as a variable and as a file; hidden in the log, also where printed in halves', async () => {
   const script =
     'test "$API_KEY" = "$(cat "$DROVER_SECRETS/key")" && stat -c %a "$DROVER_SECRETS/key" && ' +
     'printf "it is correct-horse-"; sleep 0.4; echo "battery-staple!"';

@@ -1,5 +1,13 @@
 /** The TypeScript client as its users import it: from the checkout, and from the packed package. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -17,9 +25,9 @@ let journey: Journey;
 let client: Client;
 let folder: string;
 beforeAll(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), 'drover-package-'));
   journey = await startJourney({ args: ['--resources', 'cpus=4,mem=4Gi'] });
   client = new Client(journey);
-  folder = mkdtempSync(path.join(tmpdir(), 'drover-package-'));
 });
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
@@ -60,7 +68,7 @@ test('the package works where no types are stripped, and its types hold', async 
   }
   writeFileSync(path.join(folder, 'package.json'), '{"type":"module"}');
   const example = readFileSync(path.join(ROOT, 'examples/typescript/submit.ts'), 'utf8');
-  const wrong = `// @ts-expect-error a command is a list of words\nawait client.submit({ command: 3 });\n`;
+  const wrong = '// @ts-expect-error a list of words\nawait client.submit({ command: 3 });\n';
   writeFileSync(path.join(folder, 'user.ts'), example);
   writeFileSync(path.join(folder, 'wrong.ts'), `${example}${wrong}`);
   const options = { target: 'es2024', module: 'nodenext', strict: true, noEmit: true };
@@ -94,12 +102,21 @@ test('many jobs in one call; one that waits says why, and is cancelled', async (
   expect(await first!.wait()).toMatchObject({ state: 'CANCELLED' });
 });
 
-test('a file is sent once, and named for inputs', async () => {
+test('a file is sent once, is there as an input, and comes back as a result', async () => {
   const file = path.join(folder, 'data.txt');
   writeFileSync(file, 'content');
   const uri = await client.upload(file);
-  expect(uri).toMatch(/^blob:sha256:[0-9a-f]{64}$/);
   expect(await client.upload(file)).toBe(uri);
+  const copy = 'mkdir "$DROVER_RESULT_DIR/a" && cp "$DROVER_INPUTS/in" "$DROVER_RESULT_DIR/a/out"';
+  const inputs = [{ name: 'in', uri }];
+  const job = await client.submit({ command: ['sh', '-c', copy], inputs });
+  await job.check();
+  const got = path.join(folder, 'got');
+  const { files } = await job.download(got);
+  expect(files).toMatchObject([{ path: 'a/out', size: 7, hash: uri.slice('blob:'.length) }]);
+  expect(readFileSync(path.join(got, 'a/out'), 'utf8')).toBe('content');
+  expect(readdirSync(got)).toEqual(['a']);
+  expect(await all(job.checkpoints())).toEqual([]);
 });
 
 test('what is wrong is typed, with a code and what to try', async () => {

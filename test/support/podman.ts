@@ -90,7 +90,10 @@ function startRegistry(folder: string, port: number): ChildProcess {
   const at = (name: string): string => path.join(folder, name);
   const salt = `$2y$05$${'a'.repeat(21)}.`;
   const crypt = ['-e', 'print crypt($ARGV[0], $ARGV[1])', LOGIN.password, salt];
-  writeFileSync(at('htpasswd'), `${LOGIN.user}:${execFileSync('perl', crypt, { encoding: 'utf8' })}`);
+  writeFileSync(
+    at('htpasswd'),
+    `${LOGIN.user}:${execFileSync('perl', crypt, { encoding: 'utf8' })}`,
+  );
   const settings = {
     version: 0.1,
     log: { level: 'error' },

@@ -1,4 +1,4 @@
-/** Our reading of #SBATCH lines beside that of Slurm's own sbatch, which needs no cluster for it. */
+/** Our reading of #SBATCH lines beside that of Slurm's own sbatch, which needs no cluster here. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

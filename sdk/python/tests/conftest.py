@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Iterator, NamedTuple
 
 import pytest
-from convention import Convention
 from proxy import Proxy
 
 import drover
@@ -83,11 +82,3 @@ def client(server: Server) -> Iterator[drover.Client]:
 def proxy(server: Server) -> Iterator[Proxy]:
     with Proxy(server.url) as proxy:
         yield proxy
-
-
-@pytest.fixture(scope="session")
-def jobs(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[drover.Client]:
-    convention = Convention(server.url, server.token, tmp_path_factory.mktemp("convention"))
-    with drover.Client(convention.url, server.token) as client:
-        yield client
-    convention.close()

@@ -14,8 +14,8 @@ from conftest import Server
 from proxy import Proxy
 
 import drover
+from drover import views
 from drover.http import Transport
-from drover.views import JobSpec
 
 
 def test_a_job_from_submit_to_exit_code(client: drover.Client) -> None:
@@ -161,7 +161,10 @@ def test_what_is_wrong_is_named_with_what_to_try(server: Server, client: drover.
 def test_nobody_there_is_said_at_once() -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
-    error = refused(drover.Client(f"http://127.0.0.1:{port}", "x"))
+    nobody = drover.Client(f"http://127.0.0.1:{port}", "x")
+    error = refused(nobody)
+    with pytest.raises(drover.ConnectionFailed):
+        list(nobody.job("j1").logs(follow=True))
     assert isinstance(error, drover.ConnectionFailed)
     assert error.code == "NO_CONNECTION" and str(port) in str(error)
     assert error.__suppress_context__, "no chain of socket errors before it"
@@ -178,13 +181,30 @@ def test_an_answer_that_is_not_drovers_is_named(tmp_path: Path) -> None:
     assert error.code == "UNEXPECTED_RESPONSE"
 
 
-def test_the_specification_is_the_servers(server: Server) -> None:
+def test_what_goes_over_the_wire_is_the_servers(server: Server) -> None:
     with urllib.request.urlopen(f"{server.url}/openapi.json") as answer:
         schemas = json.load(answer)["components"]["schemas"]
     theirs = schemas["JobSpec"] if "JobSpec" in schemas else schemas["JobSpecInput"]
-    assert set(JobSpec.__annotations__) == set(theirs["properties"]), (
+    assert set(views.JobSpec.__annotations__) == set(theirs["properties"]), (
         "src/drover/views.py must name the fields that the server takes"
     )
+    parts = {
+        "resources": views.ResourceRequest,
+        "placement": views.Placement,
+        "code": views.CodeSpec,
+        "inputs": views.InputSpec,
+        "environment": views.EnvironmentSpec,
+        "checkpoint": views.CheckpointSpec,
+        "secrets": views.SecretSpec,
+        "rules": views.JobRules,
+    }
+    for key, part in parts.items():
+        schema = theirs["properties"][key]
+        fields = schema.get("items", schema)["properties"]
+        assert set(part.__annotations__) == set(fields), key
+    for name in ("Job", "Task", "Attempt", "Event", "Why", "Worker", "Checkpoint"):
+        ours = getattr(views, f"{name}View").__annotations__
+        assert set(ours) <= set(schemas[name]["properties"]), name
 
 
 def test_the_client_finds_the_server_of_this_home(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import functools
+import pickle
 import sys
 import threading
 import time
@@ -35,19 +36,21 @@ def slept(seconds: float) -> float:
     return seconds
 
 
-def test_what_a_function_returns_comes_back(jobs: drover.Client) -> None:
+def test_what_a_function_returns_comes_back(client: drover.Client) -> None:
     offset = 30
-    call = jobs.call(lambda a, b: {"sum": a + b + offset}, [5, 7], python=sys.executable, cpus=0.1)
+    call = client.call(
+        lambda a, b: {"sum": a + b + offset}, [5, 7], python=sys.executable, cpus=0.1
+    )
     assert call.result(60) == {"sum": 42}
     assert call.result() == {"sum": 42}
-    named = jobs.call(halved, [4], {"plus": 1}, python=sys.executable, cpus=0.1)
+    named = client.call(halved, [4], {"plus": 1}, python=sys.executable, cpus=0.1)
     assert named.result(60) == 3
     assert named.output() == "halving 4\n"
     assert named.refresh()["name"] == "halved"
 
 
-def test_what_a_function_raises_is_raised_here(jobs: drover.Client) -> None:
-    call = jobs.call(halved, [3], python=sys.executable, cpus=0.1)
+def test_what_a_function_raises_is_raised_here(client: drover.Client) -> None:
+    call = client.call(halved, [3], python=sys.executable, cpus=0.1)
     with pytest.raises(Odd) as caught:
         call.result(60)
     assert caught.value.number == 3
@@ -55,42 +58,42 @@ def test_what_a_function_raises_is_raised_here(jobs: drover.Client) -> None:
     assert call.state == "FAILED"
 
 
-def test_a_function_that_ends_its_process_says_how(jobs: drover.Client) -> None:
+def test_a_function_that_ends_its_process_says_how(client: drover.Client) -> None:
     import os
 
-    crashed = jobs.call(lambda: os._exit(9), python=sys.executable, cpus=0.1)
+    crashed = client.call(lambda: os._exit(9), python=sys.executable, cpus=0.1)
     with pytest.raises(drover.JobFailed) as caught:
         crashed.result(60)
     assert caught.value.exit_code == 9
-    left = jobs.call(lambda: sys.exit(2), python=sys.executable, cpus=0.1)
+    left = client.call(lambda: sys.exit(2), python=sys.executable, cpus=0.1)
     with pytest.raises(RuntimeError, match=r"sys\.exit\(2\)"):
         left.result(60)
-    locked = jobs.call(threading.Lock, python=sys.executable, cpus=0.1)
+    locked = client.call(threading.Lock, python=sys.executable, cpus=0.1)
     with pytest.raises(TypeError, match="lock"):
         locked.result(60)
 
 
-def test_a_python_that_is_not_there_is_named(jobs: drover.Client) -> None:
+def test_a_python_that_is_not_there_is_named(client: drover.Client) -> None:
     with pytest.raises(drover.JobFailed, match="python9"):
-        jobs.call(halved, [4], python="python9", cpus=0.1).result(60)
+        client.call(halved, [4], python="python9", cpus=0.1).result(60)
 
 
-def test_a_map_is_one_array_in_order(jobs: drover.Client) -> None:
+def test_a_map_is_one_array_in_order(client: drover.Client) -> None:
     params: list[Any] = [4, (6,), {"number": 8, "plus": 1}]
-    array = jobs.map(halved, params, python=sys.executable, cpus=0.1)
+    array = client.map(halved, params, python=sys.executable, cpus=0.1)
     assert array.result(60) == [2, 3, 5]
     assert len(array) == 3 and array.refresh()["tasks"]["total"] == 3
-    mixed = jobs.map(halved, [4, 5, 6], python=sys.executable, cpus=0.1)
+    mixed = client.map(halved, [4, 5, 6], python=sys.executable, cpus=0.1)
     results = mixed.results(60)
     assert next(results) == 2
     with pytest.raises(Odd):
         next(results)
-    assert jobs.map(halved, []).result() == []
+    assert client.map(halved, []).result() == []
 
 
-def test_what_cannot_be_sent_is_refused_before_anything_is(jobs: drover.Client) -> None:
+def test_what_cannot_be_sent_is_refused_before_anything_is(client: drover.Client) -> None:
     with pytest.raises(drover.DroverError, match=r"argument of halved \(call 0\) cannot be sent"):
-        jobs.call(halved, [threading.Lock()])
+        client.call(halved, [threading.Lock()])
 
 
 def test_without_cloudpickle_only_what_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,14 +103,26 @@ def test_without_cloudpickle_only_what_can_be_imported(monkeypatch: pytest.Monke
         pack_call(lambda: 1, [((), {})])
 
 
+def test_errors_of_this_package_travel_whole() -> None:
+    view = {"id": "j1", "state": "FAILED", "reason": "exit code 3", "exitCode": 3}
+    for error in (
+        drover.JobFailed(view, "the last line"),
+        drover.ConnectionFailed("http://a", OSError("gone"), refused=True),
+        drover.WaitTimeout("TIMEOUT", "late", hint="wait"),
+    ):
+        copy = pickle.loads(pickle.dumps(error))
+        assert type(copy) is type(error) and str(copy) == str(error)
+        assert copy.__dict__ == error.__dict__ and copy.args == error.args
+
+
 def test_equal_calls_are_equal_bytes() -> None:
     assert pack_runtime() == pack_runtime.__wrapped__()
     assert pack_call(halved, [((1,), {})]) == pack_call(halved, [((1,), {})])
 
 
 @pytest.fixture
-def executor(jobs: drover.Client) -> Iterator[drover.Executor]:
-    with drover.Executor(jobs, python=sys.executable, cpus=0.1) as executor:
+def executor(client: drover.Client) -> Iterator[drover.Executor]:
+    with drover.Executor(client, python=sys.executable, cpus=0.1) as executor:
         yield executor
 
 
@@ -150,17 +165,17 @@ def test_a_job_cancelled_by_others_fails_its_future(executor: drover.Executor) -
 
 
 def test_an_iterator_that_is_left_cancels_the_rest(
-    executor: drover.Executor, jobs: drover.Client
+    executor: drover.Executor, client: drover.Client
 ) -> None:
     results = executor.map(slept, [0, 600])
     assert next(results) == 0
     results.close()  # type: ignore[attr-defined]
-    [view] = [view for view in jobs.jobs() if view["tasks"]["total"] == 2][:1]
-    assert jobs.job(view["id"]).wait(30)["state"] == "CANCELLED"
+    [view] = [view for view in client.jobs() if view["tasks"]["total"] == 2][:1]
+    assert client.job(view["id"]).wait(30)["state"] == "CANCELLED"
 
 
-def test_shutdown_waits_or_cancels_and_takes_no_more(jobs: drover.Client) -> None:
-    executor = drover.Executor(jobs, python=sys.executable, cpus=0.1)
+def test_shutdown_waits_or_cancels_and_takes_no_more(client: drover.Client) -> None:
+    executor = drover.Executor(client, python=sys.executable, cpus=0.1)
     quick, slow = executor.submit(halved, 4), executor.submit(time.sleep, 600)
     assert quick.result(60) == 2
     executor.shutdown(cancel_futures=True)

@@ -111,9 +111,14 @@ def test_the_server_is_found_as_the_command_line_finds_it(tmp_path: Path) -> Non
     assert find_connection(None, None, env) == ("http://127.0.0.1:7070", "up")
     contexts = tmp_path / ".config" / "drover" / "context.json"
     contexts.parent.mkdir(parents=True)
-    servers = {"http://a:1": {"token": "a"}, "http://b:2": {"token": "b"}}
+    servers = {"http://a:1": {"token": "a", "name": "lab"}, "http://b:2": {"token": "b"}}
     contexts.write_text(json.dumps({"current": "http://b:2", "servers": servers}))
     assert find_connection(None, None, env) == ("http://b:2", "b")
+    for name in ("lab", "http://a:1"):
+        chosen = {**env, "DROVER_CONTEXT": name}
+        assert find_connection(None, None, chosen) == ("http://a:1", "a")
+    with pytest.raises(DroverError, match="no context 'lob'"):
+        find_connection(None, None, {**env, "DROVER_CONTEXT": "lob"})
     named = {**env, "DROVER_URL": "a:1"}
     assert find_connection(None, None, named) == ("http://a:1", "a")
     assert find_connection("127.0.0.1:7070", None, named) == ("http://127.0.0.1:7070", "up")

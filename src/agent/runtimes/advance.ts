@@ -5,12 +5,9 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ChildProcess } from 'node:child_process';
-import type { Clock } from '../../lib/clock.ts';
-import type { Log } from '../../lib/log.ts';
-import type { AttemptOrder, Observation } from '../../protocol/agent.ts';
+import type { Observation } from '../../protocol/agent.ts';
 import type { Kept } from './around.ts';
-import type { CgroupHost } from './cgroups.ts';
+import type { Attempt, Machine } from './attempt.ts';
 import { decideEnd, type End } from './ending.ts';
 import {
   forbidStart,
@@ -20,13 +17,13 @@ import {
   readProcesses,
   removeLease,
   replaceFile,
-  type DataFolder,
   type EndRecord,
   type Exit,
   type Processes,
   type StopRequest,
 } from './folder.ts';
 import { findByMarker, isSameProcess, sendSignal, signalGroup } from './processes.ts';
+import { heldObservation, hold, type Held } from './hold.ts';
 import { hasEnded } from './shim.ts';
 
 /**
@@ -38,6 +35,8 @@ const LEAVING_LOOK_MS = 10;
 const GRACE_LOOK_MS = 50;
 const KILL_AGAIN_MS = 200;
 const CGROUP_LOOK_MS = 500;
+/** Timers cannot be as long as a hold may be. */
+const HELD_LOOK_MS = 3_600_000;
 /**
  * Killed stragglers that are still there after this long hang in the kernel; the end is reported.
  */
@@ -47,70 +46,12 @@ const MESSAGE_LENGTH = 1000;
 /** A shim writes who it is in one go; what is still half written after this long stays so. */
 const HALF_WRITTEN_LIMIT_MS = 1000;
 
-export interface Attempt {
-  uid: string;
-  directory: string;
-  observation: Observation;
-  attemptLeaseMs: number;
-  graceMs: number;
-  memoryBytes: number;
-  cgroups: string[];
-  /** Set while it is prepared, or a gang's member waits for the others: nothing runs yet. */
-  starting: AbortController | undefined;
-  /** Set while what it left is being kept: nothing runs any more. */
-  finishing: AbortController | undefined;
-  facts: Record<string, string> | undefined;
-  order: AttemptOrder | undefined;
-  /** Set when this process started the shim. */
-  child: ChildProcess | undefined;
-  processes: Processes | 'none' | undefined;
-  stop: StopRequest | undefined;
-  stragglersSinceBootMs: number | undefined;
-  halfWrittenSinceBootMs: number | undefined;
-  writtenLeaseBootMs: number;
-}
-
-export function newAttempt(
-  uid: string,
-  directory: string,
-  order: AttemptOrder | undefined,
-): Attempt {
-  return {
-    uid,
-    directory,
-    observation: { uid, state: 'STARTING' },
-    attemptLeaseMs: order?.attemptLeaseMs ?? 0,
-    graceMs: order?.graceMs ?? 0,
-    memoryBytes: order?.memoryBytes ?? 0,
-    cgroups: [],
-    starting: undefined,
-    finishing: undefined,
-    facts: undefined,
-    order,
-    child: undefined,
-    processes: undefined,
-    stop: undefined,
-    stragglersSinceBootMs: undefined,
-    halfWrittenSinceBootMs: undefined,
-    writtenLeaseBootMs: 0,
-  };
-}
-
-export interface Machine {
-  folder: DataFolder;
-  bootId: string;
-  clock: Clock;
-  cgroups: CgroupHost | undefined;
-  log: Log;
-  /** Keeps what an attempt left; undefined while that goes on. Absent: nothing is kept. */
-  keep?: (attempt: Attempt, how: End) => Kept | undefined;
-}
-
 /** In how many ms to look again; undefined when an event will tell. */
 export function advance(machine: Machine, attempt: Attempt): number | undefined {
   if (attempt.observation.state === 'ENDED') return releaseCgroups(machine, attempt);
   attempt.processes ??= readProcesses(attempt.directory);
   const { processes, directory } = attempt;
+  if (attempt.held) return advanceHeld(machine, attempt, attempt.held);
   if (processes === undefined) return advanceStarting(attempt, machine);
   if (processes === 'none') {
     return end(machine, attempt, endOfUnstarted(attempt));
@@ -187,22 +128,50 @@ function advanceOver(
   exit: Exit | undefined,
 ): number | undefined {
   const left = remaining(machine, attempt, processes);
-  const now = machine.clock.bootMs();
   if (left.length > 0) {
-    if (attempt.stop?.signalled && now < attempt.stop.killAtBootMs) return GRACE_LOOK_MS;
-    attempt.stragglersSinceBootMs ??= now;
-    for (const pid of left) sendSignal(pid, 'SIGKILL');
-    if (now - attempt.stragglersSinceBootMs < STRAGGLER_LIMIT_MS) return LEAVING_LOOK_MS;
-    machine.log.warn({ attempt: attempt.uid, pids: left }, 'processes cannot be killed');
+    const { stop } = attempt;
+    if (stop?.signalled && machine.clock.bootMs() < stop.killAtBootMs) return GRACE_LOOK_MS;
+    if (!killStragglers(machine, attempt, left)) return LEAVING_LOOK_MS;
   }
   const whyLost = 'its processes are gone and left no exit code';
   return conclude(machine, attempt, decide(machine, attempt, exit, whyLost));
+}
+
+/** False while they may still go. */
+function killStragglers(machine: Machine, attempt: Attempt, left: number[]): boolean {
+  const now = machine.clock.bootMs();
+  attempt.stragglersSinceBootMs ??= now;
+  for (const pid of left) sendSignal(pid, 'SIGKILL');
+  if (now - attempt.stragglersSinceBootMs < STRAGGLER_LIMIT_MS) return false;
+  machine.log.warn({ attempt: attempt.uid, pids: left }, 'processes cannot be killed');
+  return true;
+}
+
+/** Held until its time is over or a stop lets it go; whoever looks around in it then goes too. */
+function advanceHeld(machine: Machine, attempt: Attempt, held: Held): number | undefined {
+  const leftMs = held.untilMs - machine.clock.now();
+  const { processes } = attempt;
+  const restarted = processes && processes !== 'none' && processes.bootId !== machine.bootId;
+  if (leftMs > 0 && !attempt.stop && !restarted) {
+    attempt.observation = heldObservation(attempt, held);
+    return Math.min(leftMs, HELD_LOOK_MS);
+  }
+  const left = membersOf(machine, attempt);
+  if (left.length > 0 && !killStragglers(machine, attempt, left)) return LEAVING_LOOK_MS;
+  return endKept(machine, attempt, held.how, { ...held.kept, held: true });
 }
 
 /** Its processes are gone: what it left is kept before its end is told. */
 function conclude(machine: Machine, attempt: Attempt, how: End): number | undefined {
   const kept = machine.keep ? machine.keep(attempt, how) : {};
   if (!kept) return undefined;
+  attempt.held = hold(machine, attempt, how, kept);
+  if (!attempt.held) return endKept(machine, attempt, how, kept);
+  attempt.stragglersSinceBootMs = undefined;
+  return advanceHeld(machine, attempt, attempt.held);
+}
+
+function endKept(machine: Machine, attempt: Attempt, how: End, kept: Kept): number | undefined {
   const message = [how.message, kept.message].filter(Boolean).join('; ');
   return end(machine, attempt, { ...how, ...kept, ...(message !== '' && { message }) });
 }

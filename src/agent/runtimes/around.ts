@@ -37,7 +37,7 @@ export interface Finish {
 }
 
 /** What is told with the end: the manifest of the result, or that it could not be kept. */
-export type Kept = Pick<Observation, 'result' | 'unstored' | 'message'>;
+export type Kept = Pick<Observation, 'result' | 'unstored' | 'message' | 'held'>;
 
 /** An attempt that has started, until it is over. */
 export interface Started {

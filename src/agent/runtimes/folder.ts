@@ -20,6 +20,7 @@ import { join } from 'node:path';
 import { DroverError } from '../../lib/errors.ts';
 import type { AttemptOrder, Observation, StopOrder } from '../../protocol/agent.ts';
 import type { Kept } from './around.ts';
+import type { Held } from './hold.ts';
 import type { Task } from './task.ts';
 
 export interface DataFolder {
@@ -150,6 +151,8 @@ export const readPrepared = (directory: string): Prepared | undefined =>
   readJson(join(directory, 'prepared.json')) as Prepared | undefined;
 export const readKept = (directory: string): Kept | undefined =>
   readJson(join(directory, 'kept.json')) as Kept | undefined;
+export const readHeld = (directory: string): Held | undefined =>
+  readJson(join(directory, 'held.json')) as Held | undefined;
 export const readStop = (directory: string): StopRequest | undefined =>
   readJson(join(directory, 'stop.json')) as StopRequest | undefined;
 export const readEnd = (directory: string): EndRecord | undefined =>

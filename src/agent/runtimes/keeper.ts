@@ -1,7 +1,8 @@
 /** Watches attempts while they run, and has what they left kept before their end is told. */
 import { join } from 'node:path';
 import type { AttemptOrder, Observation } from '../../protocol/agent.ts';
-import { membersOf, type Attempt, type Machine } from './advance.ts';
+import { membersOf } from './advance.ts';
+import type { Attempt, Machine } from './attempt.ts';
 import type { Around, Kept } from './around.ts';
 import type { End } from './ending.ts';
 import { readKept, readPrepared, readProcesses, replaceFile } from './folder.ts';
@@ -32,7 +33,7 @@ export class Keeper {
 
   /** Called whenever an attempt is in another state than before. */
   moved(attempt: Attempt, state: Observation['state']): void {
-    if (state === 'RUNNING') this.#watch(attempt);
+    if (state === 'RUNNING' && !attempt.held) this.#watch(attempt);
     if (state === 'ENDED') this.#unwatch(attempt.uid);
   }
 

@@ -5,8 +5,8 @@ import { join, resolve } from 'node:path';
 import { systemRandom } from '../../lib/random.ts';
 import type { AttemptOrder, StopOrder } from '../../protocol/agent.ts';
 import { bootId as readBootId } from '../devices/machine.ts';
-import { advance, membersOf, newAttempt, writeStop } from './advance.ts';
-import type { Attempt, Machine } from './advance.ts';
+import { advance, membersOf, writeStop } from './advance.ts';
+import { newAttempt, type Attempt, type Machine } from './attempt.ts';
 import { detectCgroups, favourAgent, joinCgroups, type LimitKind } from './cgroups.ts';
 import { claimFolder, findTool } from './claim.ts';
 import type { LocalAttempt } from './contract.ts';
@@ -115,8 +115,7 @@ class Processes implements ProcessRuntime {
       attempt.graceMs = order.graceMs;
       const refusal = { message: 'stopped before it was started', exitCode: null };
       endUnstarted(this.#machine, attempt, refusal, false);
-      this.#changed();
-      return;
+      return this.#changed();
     }
     if (attempt.observation.state === 'ENDED') return;
     const earlier = attempt.stop;
@@ -184,9 +183,9 @@ class Processes implements ProcessRuntime {
     const prepared = files.readPrepared(attempt.directory)?.task;
     const { env, workdir: cwd, enter } = prepared ?? this.#task(attempt, order);
     const members = (): number[] => membersOf(this.#machine, attempt);
-    const context = { cwd, env, members, ...(enter && { enter }) };
-    if (attempt.cgroups.length === 0) return context;
-    return { ...context, joinCgroup: (pid) => joinCgroups(attempt.cgroups, pid) };
+    const joinCgroup = (pid: number): void => joinCgroups(attempt.cgroups, pid);
+    const joins = attempt.cgroups.length > 0 && { joinCgroup };
+    return { cwd, env, members, ...(enter && { enter }), ...joins };
   }
 
   /** Attempts go on; the watchdog stays as long as one does. */
@@ -226,6 +225,7 @@ class Processes implements ProcessRuntime {
     attempt.cgroups = files.readCgroupDirectories(directory);
     attempt.stop = files.readStop(directory);
     attempt.facts = files.readPrepared(directory)?.facts;
+    attempt.held = files.readHeld(directory);
     if (record) {
       attempt.observation = record.observation;
       attempt.attemptLeaseMs = record.attemptLeaseMs;
@@ -242,8 +242,7 @@ class Processes implements ProcessRuntime {
   }
 
   #add(uid: string, order: AttemptOrder | undefined): Attempt {
-    const directory = this.#directory(uid);
-    const attempt = newAttempt(uid, directory, order);
+    const attempt = newAttempt(uid, this.#directory(uid), order);
     if (attempt.attemptLeaseMs === 0) attempt.attemptLeaseMs = ATTEMPT_LEASE_MS;
     this.#attempts.set(uid, attempt);
     return attempt;
@@ -264,7 +263,7 @@ class Processes implements ProcessRuntime {
   #look(uid: string): void {
     const attempt = this.#attempts.get(uid);
     if (!attempt || this.#closed) return;
-    const before = attempt.observation.state;
+    const before = attempt.observation;
     let nextMs: number | undefined;
     try {
       nextMs = advance(this.#machine, attempt);
@@ -274,9 +273,9 @@ class Processes implements ProcessRuntime {
     }
     if (nextMs === undefined) this.#timers.cancel(uid);
     else this.#timers.set(uid, nextMs, () => this.#look(uid));
-    const { state } = attempt.observation;
-    if (state === before) return;
-    this.#keeper.moved(attempt, state);
+    const { state, progress } = attempt.observation;
+    if (state !== before.state) this.#keeper.moved(attempt, state);
+    else if (progress === before.progress) return;
     this.#changed();
   }
 

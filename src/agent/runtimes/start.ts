@@ -5,7 +5,8 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import type { AttemptOrder } from '../../protocol/agent.ts';
-import { end, type Attempt, type Machine } from './advance.ts';
+import { end } from './advance.ts';
+import type { Attempt, Machine } from './attempt.ts';
 import { Unprepared, type Around } from './around.ts';
 import { writeLease } from './folder.ts';
 import { preflight } from './preflight.ts';

@@ -32,7 +32,7 @@ export function secretStep({ url, fetchSecrets }: SecretStepOptions): Step {
   };
 }
 
-export function needsSecrets({ secrets, maySubmit, environment }: AttemptOrder): boolean {
+function needsSecrets({ secrets, maySubmit, environment }: AttemptOrder): boolean {
   return secrets !== undefined || maySubmit === true || !!environment?.registrySecret;
 }
 

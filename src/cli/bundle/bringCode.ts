@@ -37,8 +37,8 @@ export async function bringCode(
   };
   const brought: SubmittedSpec[] = [];
   for (const { workdir, ...spec } of specs) {
-    if (workdir === undefined || path.isAbsolute(workdir)) {
-      brought.push(workdir === undefined ? spec : { ...spec, workdir });
+    if (!workdir || path.isAbsolute(workdir)) {
+      brought.push(workdir ? { ...spec, workdir } : spec);
     } else {
       const folder = path.resolve(context.io.cwd, workdir);
       const code = await bring(folder);

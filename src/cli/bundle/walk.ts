@@ -173,7 +173,8 @@ class Walk {
   /** Undefined: it leads to nothing, which is the user's affair. */
   #destination(at: string): string | undefined {
     try {
-      return realpathSync(path.join(this.#root, at));
+      // The other one resolves `..` without following the links before it.
+      return realpathSync.native(path.join(this.#root, at));
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;

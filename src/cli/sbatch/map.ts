@@ -1,5 +1,6 @@
 /** From what sbatch was told to a job as a file would describe it, and what was lost on the way. */
 import path from 'node:path';
+import type { Notice } from '../../model/jobParts.ts';
 import { UsageError } from '../args.ts';
 import { parseDuration } from '../durations.ts';
 import type { Environment } from '../environment.ts';
@@ -18,6 +19,8 @@ export interface SbatchRequest extends SubmittedFrom {
   /** The script's file name: the job's name unless --job-name says otherwise. */
   name: string;
   args: string[];
+  /** As for `drover run`: a relative one goes along. Undefined: the worker has the same folders. */
+  workdir: string | undefined;
   env: Environment;
   table: SiteTable;
 }
@@ -32,8 +35,8 @@ export interface Mapped {
 
 /** Slurm's KillWait: so long a job has between TERM and KILL. */
 const GRACE_MS = 30_000;
-/** A requeue the script asks for counts as one of these. */
-const REQUEUES = 10;
+/** Of batch.sh, when the script has called `scontrol requeue`. */
+const REQUEUE_EXIT_CODE = 85;
 /** Looked at by the command, no part of the job. */
 const ABOUT_SUBMITTING =
   'wait parsable test-only quiet verbose help usage version wrap ignore-pbs kill-on-invalid-dep';
@@ -46,7 +49,7 @@ export function mapSbatch(request: SbatchRequest): Mapped {
   const draft: JobDraft = {
     name,
     command: ['/bin/sh', '-c', START, request.name, ...request.args],
-    workdir: path.resolve(request.cwd, sheet.take('chdir') ?? '.'),
+    workdir: request.workdir ?? path.resolve(request.cwd, sheet.take('chdir') ?? '.'),
     cpus: layout.cpusPerNode,
   };
   if (layout.memoryMb !== undefined) draft['mem'] = `${layout.memoryMb}M`;
@@ -54,13 +57,14 @@ export function mapSbatch(request: SbatchRequest): Mapped {
   mapShape(sheet, layout, draft);
   const limitMs = mapTime(sheet, draft);
   const { singleton } = mapWhere(sheet, request.table, draft);
-  mapRequeue(sheet, request.script, draft);
+  mapRules(sheet, request.script, request.table.mail, draft);
+  const goesAlong = !path.isAbsolute(draft['workdir'] as string);
   const comment = sheet.take('comment');
   if (comment) draft['labels'] = { comment };
   draft['graceMs'] = GRACE_MS;
   draft['env'] = {
     ...readExports(sheet, request.env),
-    ...slurmVariables(sheet, layout, name, request),
+    ...slurmVariables(sheet, layout, name, { ...request, cwd: goesAlong ? '' : request.cwd }),
     ...names(sheet),
     ...files(sheet),
     ...readSignal(sheet, limitMs),
@@ -96,13 +100,42 @@ function mapTime(sheet: Sheet, draft: JobDraft): number {
 }
 
 /** Drover queues what a lost machine interrupted again by itself, unless told otherwise. */
-function mapRequeue(sheet: Sheet, script: string, draft: JobDraft): void {
+function mapRules(sheet: Sheet, script: string, channel: string, draft: JobDraft): void {
   sheet.take('requeue');
-  if (sheet.take('no-requeue') !== undefined) {
-    draft['maxInterruptions'] = 0;
-  } else if (/\bscontrol\s+requeue\b/.test(script)) {
-    draft['retries'] = REQUEUES;
+  const once = sheet.take('no-requeue') !== undefined;
+  if (once) draft['maxInterruptions'] = 0;
+  const asks = !once && /\bscontrol\s+requeue\b/.test(script);
+  const notify = channel === '' ? [] : noticesOf(sheet, channel);
+  if (!asks && notify.length === 0) return;
+  draft['rules'] = {
+    ...(asks && { requeueExitCode: REQUEUE_EXIT_CODE }),
+    ...(notify.length > 0 && { notify }),
+  };
+}
+
+const NOTICES_OF: Record<string, Notice[]> = {
+  BEGIN: ['started'],
+  END: ['done'],
+  FAIL: ['failed'],
+  INVALID_DEPEND: ['failed'],
+  TIME_LIMIT: ['failed'],
+  REQUEUE: ['interrupted'],
+  ALL: ['started', 'done', 'failed', 'interrupted'],
+  NONE: [],
+};
+
+/** Who reads the channel is set on the server, so that --mail-user goes with it. */
+function noticesOf(sheet: Sheet, channel: string): { to: string; on: Notice[] }[] {
+  const text = sheet.take('mail-type');
+  if (text === undefined) return [];
+  sheet.take('mail-user');
+  const on = new Set<Notice>();
+  for (const type of text.split(',')) {
+    const notices = NOTICES_OF[type.trim().toUpperCase()];
+    if (!notices) sheet.leave('mail-type', 'mapped are BEGIN, END, FAIL, REQUEUE, ALL', type);
+    for (const notice of notices ?? []) on.add(notice);
   }
+  return on.size > 0 ? [{ to: channel, on: [...on] }] : [];
 }
 
 /** What sites call things is kept for scripts that print it. */

@@ -11,12 +11,22 @@ import { EMPTY_TABLE, parseTable, type SiteTable } from './table.ts';
 const EXAMPLES = path.resolve(import.meta.dirname, '../../../examples/sbatch');
 const CONTEXT = { cwd: '/data', env: {}, label: (key: string) => key };
 
-function map(options: string[], { script = '#!/bin/sh\n', table = EMPTY_TABLE } = {}) {
+interface Given {
+  script?: string;
+  table?: SiteTable;
+  workdir?: string;
+}
+
+function map(
+  options: string[],
+  { script = '#!/bin/sh\n', table = EMPTY_TABLE, workdir }: Given = {},
+) {
   const { settings, rest } = readCommandLine(options);
   const all = mergeSettings(readScript(script, 'job.sh'), settings);
   const env = { HOME: '/x', COLOUR: 'red', SECRET: 's' };
   const from = { cwd: '/data', user: 'ada', host: 'login1', env };
-  const mapped = mapSbatch({ settings: all, script, name: 'job.sh', args: rest, table, ...from });
+  const given = { settings: all, script, name: 'job.sh', args: rest, workdir, table };
+  const mapped = mapSbatch({ ...given, ...from });
   const spec = jobSpec.parse(toSpec(mapped.draft, CONTEXT));
   const left = mapped.unmapped.map(({ option }) => option);
   return { ...mapped, spec, left };
@@ -179,10 +189,25 @@ describe('running', () => {
   test('requeue, no-requeue, comment, name, directory', () => {
     expect(map(['--requeue']).spec).toMatchObject({ maxInterruptions: 100, retries: 0 });
     expect(map(['--no-requeue']).spec.maxInterruptions).toBe(0);
+    const script = '#!/bin/sh\nscontrol requeue $SLURM_JOB_ID\n';
+    expect(map([], { script }).spec.rules?.requeueExitCode).toBe(85);
+    expect(map(['--no-requeue'], { script }).spec.rules).toBeUndefined();
     const options = ['--comment', 'a note', '-J', 'a name', '-D', 'sub'];
     const { spec } = map(options);
     expect(spec).toMatchObject({ name: 'a name', workdir: '/data/sub' });
     expect(spec.labels).toEqual({ comment: 'a note' });
+    const sent = map(['-D', 'sub'], { workdir: '.' });
+    expect([sent.spec.workdir, sent.left]).toEqual(['.', ['--chdir=sub']]);
+    expect(sent.spec.env).not.toHaveProperty('SLURM_SUBMIT_DIR');
+  });
+
+  test('mail goes to the channel that the table names', async () => {
+    const site = await table('mail: lab\n');
+    const options = ['--mail-type=END,FAIL,STAGE_OUT', '--mail-user=ada@example.org'];
+    const { spec, left } = map(options, { table: site });
+    expect(spec.rules?.notify).toEqual([{ to: 'lab', on: ['done', 'failed'] }]);
+    expect(left).toEqual(['--mail-type=STAGE_OUT']);
+    expect(map(options).left).toEqual(options);
   });
 
   test("variables as Slurm's: some only where their option was given", () => {

@@ -1,4 +1,4 @@
-/** The options of sbatch 22.05 to 24.11: long and short forms, which take values, which variable. */
+/** The options of sbatch 22.05 to 24.11: their forms, which take values, which have a variable. */
 
 export interface SbatchOption {
   short?: string;

@@ -6,6 +6,7 @@ import path from 'node:path';
 import type { DroverClient } from '../../protocol/client.ts';
 import type { SubmittedSpec } from '../../protocol/jobSpec.ts';
 import { UsageError } from '../args.ts';
+import { bringParts } from '../bundle/bringParts.ts';
 import { defineCommand, type CommandContext } from '../command.ts';
 import { EXIT } from '../exitCodes.ts';
 import { readAll, type CliIo } from '../io.ts';
@@ -27,10 +28,11 @@ export const sbatchCommand = defineCommand({
   usage: ['sbatch [options of sbatch] SCRIPT [ARGUMENT…]', 'sbatch [options] --wrap COMMAND'],
   options: {
     'dry-run': { kind: 'flag', help: 'print the job as YAML for `drover submit -f`, and stop' },
+    workdir: { kind: 'text', value: 'DIR', help: './DIR goes along; else the worker has this one' },
     strict: { kind: 'flag', help: 'refuse when anything could not be mapped' },
   },
   details:
-    'Takes the options of sbatch on the command line, in SBATCH_ variables and on #SBATCH lines;\n' +
+    'Takes sbatch’s options on the command line, in SBATCH_ variables and on #SBATCH lines;\n' +
     'what has no equivalent is listed on stderr. --test-only says where and when it would run,\n' +
     '--wait exits with the job’s code, --parsable prints the id alone. Partitions, QOS and\n' +
     'features are mapped by ~/.config/drover/sbatch.yaml (or DROVER_SBATCH_TABLE).\n\n' +
@@ -44,7 +46,9 @@ export const sbatchCommand = defineCommand({
     const { settings, ...script } = await readRequest(commandLine, context.io);
     const { cwd, env } = context.io;
     const from = { cwd, env, host: hostname(), user: userInfo().username };
-    const mapped = mapSbatch({ ...script, ...from, settings, table: await readTable(env) });
+    const { workdir } = options;
+    const table = await readTable(env);
+    const mapped = mapSbatch({ ...script, ...from, settings, table, workdir });
     await tellUnmapped(context, mapped, options.strict);
     if (options['dry-run']) return dryRun(context, mapped);
     const spec = toSpec(mapped.draft, { cwd, env, label: (key) => key });
@@ -130,7 +134,8 @@ async function submit(
 ): Promise<number> {
   const client = context.client();
   if (singleton) spec.after = [...(spec.after ?? []), ...(await namesakes(client, spec.name!))];
-  const { id } = await client.submitJob(spec, randomUUID());
+  const [brought] = await bringParts(context, [spec]);
+  const { id } = await client.submitJob(brought!, randomUUID());
   if (context.json) await context.printJson({ id, unmapped });
   else if (settings.has('parsable')) await context.print(id);
   else if (!settings.has('quiet')) await context.print(`Submitted batch job ${id}`);

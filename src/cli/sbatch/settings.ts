@@ -32,7 +32,8 @@ export function readCommandLine(words: string[]): CommandLine {
   return { settings, rest };
 }
 
-const OWN = ['--dry-run', '--strict', '--json', '--url', '--help', '-h'];
+const OWN = new Set(['--dry-run', '--strict', '--json', '--url', '--workdir', '--help', '-h']);
+const OWN_WITH_VALUE = new Set(['--url', '--workdir']);
 
 /** Drover's own flags first, then `--` and all that is sbatch's and the script's. */
 export function arrange(words: string[]): string[] {
@@ -45,10 +46,10 @@ export function arrange(words: string[]): string[] {
     return word;
   };
   while (left.length > 0 && left[0]!.startsWith('-') && left[0] !== '-' && left[0] !== '--') {
-    const isOwn = OWN.includes(left[0]!.split('=')[0]!);
+    const isOwn = OWN.has(left[0]!.split('=')[0]!);
     const word = next(isOwn ? own : others)!;
     if (!isOwn) readWord(new Map(), word, () => next(others), 'the command line');
-    else if (word === '--url') next(own);
+    else if (OWN_WITH_VALUE.has(word)) next(own);
   }
   return [...own, '--', ...others, ...left];
 }

@@ -7,11 +7,16 @@ import type { Environment } from '../environment.ts';
 import type { JobDraft } from '../jobDraft.ts';
 
 /** A text is the pool of a partition, the band of a QOS, the test of a feature; else job keys. */
-export type SiteTable = Record<'partitions' | 'qos' | 'constraints', Record<string, Entry>>;
 type Entry = string | JobDraft;
 
 const PARTS = ['partitions', 'qos', 'constraints'] as const;
-export const EMPTY_TABLE: SiteTable = { partitions: {}, qos: {}, constraints: {} };
+
+export interface SiteTable extends Record<(typeof PARTS)[number], Record<string, Entry>> {
+  /** The channel of the server's settings that --mail-type goes to; empty: nowhere. */
+  mail: string;
+}
+
+export const EMPTY_TABLE: SiteTable = { partitions: {}, qos: {}, constraints: {}, mail: '' };
 
 /** DROVER_SBATCH_TABLE, else sbatch.yaml beside the login file, where it may be missing. */
 export async function readTable(env: Environment): Promise<SiteTable> {
@@ -34,10 +39,14 @@ export async function parseTable(text: string, file: string): Promise<SiteTable>
   const problem = document.errors[0];
   if (problem) throw new UsageError(`${file}: ${problem.message.split('\n', 1)[0]}`);
   const value: unknown = document.toJS() ?? {};
-  const table: SiteTable = { partitions: {}, qos: {}, constraints: {} };
+  const table: SiteTable = { partitions: {}, qos: {}, constraints: {}, mail: '' };
   for (const [part, names] of Object.entries(mapOf(value, file))) {
+    if (part === 'mail' && typeof names === 'string') {
+      table.mail = names;
+      continue;
+    }
     const known = PARTS.find((one) => one === part);
-    if (!known) throw new UsageError(`${file}: unknown key ${part}`, `one of ${PARTS.join(', ')}`);
+    if (!known) throw new UsageError(`${file}: unknown key ${part}`, `${PARTS.join(', ')}, mail`);
     for (const [name, entry] of Object.entries(mapOf(names, `${file}: ${part}`))) {
       const is = typeof entry === 'string' ? entry : mapOf(entry, `${file}: ${part}.${name}`);
       table[known][name] = is;

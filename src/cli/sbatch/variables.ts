@@ -4,6 +4,7 @@ import type { Layout } from './layout.ts';
 import type { Sheet } from './sheet.ts';
 
 export interface SubmittedFrom {
+  /** Empty: it is wherever the job starts on its worker. */
   cwd: string;
   user: string;
   host: string;
@@ -19,7 +20,6 @@ export function slurmVariables(
   const { nodes, tasks, tasksPerNode, cpusPerNode, gpusPerNode, memoryMb } = layout;
   const env: Record<string, string> = {
     SLURM_JOB_NAME: name,
-    SLURM_SUBMIT_DIR: from.cwd,
     SLURM_SUBMIT_HOST: from.host,
     SLURM_JOB_USER: from.user,
     SLURM_NNODES: String(nodes),
@@ -30,6 +30,7 @@ export function slurmVariables(
     SLURM_CPUS_ON_NODE: String(cpusPerNode),
     SLURM_JOB_CPUS_PER_NODE: nodes > 1 ? `${cpusPerNode}(x${nodes})` : String(cpusPerNode),
   };
+  if (from.cwd !== '') env['SLURM_SUBMIT_DIR'] = from.cwd;
   if (gpusPerNode > 0) env['SLURM_GPUS_ON_NODE'] = String(gpusPerNode);
   const given: [option: string, variable: string, value?: string | undefined][] = [
     ['cpus-per-task', 'SLURM_CPUS_PER_TASK'],

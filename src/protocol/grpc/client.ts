@@ -2,19 +2,22 @@
 import type { Principal } from '../../model/token.ts';
 import type { Coordinator, LogPage, LogQuery, Page } from '../coordinator.ts';
 import type { JobView } from '../jobs.ts';
-import * as agents from './agentMessages.ts';
+import { agentCalls } from './agentCalls.ts';
 import { auditCalls } from './auditCalls.ts';
-import { METADATA } from './caller.ts';
-import { connect, type Connection, type GrpcCoordinatorOptions } from './connection.ts';
+import {
+  connect,
+  WAIT_PIECE_MS,
+  type Connection,
+  type GrpcCoordinatorOptions,
+} from './connection.ts';
 import * as fleet from './fleetMessages.ts';
 import * as jobs from './jobMessages.ts';
 import { checkpointCalls } from './checkpointCalls.ts';
+import { dataCalls } from './dataCalls.ts';
 import { scheduleCalls } from './scheduleCalls.ts';
 import { specToWire } from './specMessages.ts';
 import * as w from './wire.ts';
 
-/** A wait is asked for in pieces, so that a dead connection is noticed and proxies keep it open. */
-const WAIT_PIECE_MS = 20_000;
 export type GrpcCoordinator = Coordinator & { close(): void };
 
 export function createGrpcCoordinator(options: GrpcCoordinatorOptions): GrpcCoordinator {
@@ -24,6 +27,7 @@ export function createGrpcCoordinator(options: GrpcCoordinatorOptions): GrpcCoor
     ...fleetCalls(connection),
     ...checkpointCalls(connection),
     ...scheduleCalls(connection),
+    ...dataCalls(connection),
     ...auditCalls(connection),
     ...agentCalls(connection),
     ...gatewayCalls(connection),
@@ -208,60 +212,6 @@ function fleetCalls({
         ({ token }) => fleet.tokenFromWire(token),
       ),
   };
-}
-
-type AgentCall =
-  | 'join'
-  | 'sync'
-  | 'appendLogs'
-  | 'addCheckpoint'
-  | 'attemptAccess'
-  | 'attemptSecrets';
-
-function agentCalls({ agent, call }: Connection): Part<AgentCall> {
-  return {
-    join: (token, request) =>
-      call(
-        as(token),
-        (options) => agent.join(agents.joinRequestToWire(request), options),
-        agents.joinReplyFromWire,
-      ),
-    sync: (token, request) =>
-      call(
-        as(token),
-        (options) => agent.sync(agents.syncRequestToWire(request), options),
-        agents.syncReplyFromWire,
-        WAIT_PIECE_MS,
-      ),
-    addCheckpoint: (token, report) =>
-      call(
-        as(token),
-        (options) => agent.addCheckpoint(agents.checkpointReportToWire(report), options),
-        () => undefined,
-      ),
-    attemptSecrets: (worker, uid) =>
-      call(
-        as(worker),
-        (options) => agent.attemptSecrets({ uid }, options),
-        ({ values, token = null }) => ({ values: { ...values }, token }),
-      ),
-    attemptAccess: (token, uid) =>
-      call(
-        as(token),
-        (options) => agent.attemptAccess({ uid }, options),
-        agents.attemptAccessFromWire,
-      ),
-    appendLogs: (token, chunks) =>
-      call(
-        as(token),
-        (options) => agent.appendLogs({ chunks: chunks.map(agents.chunkToWire) }, options),
-        ({ acks }) => acks.map(agents.ackFromWire),
-      ),
-  };
-}
-
-function as(token: string): Record<string, string> {
-  return { [METADATA.authorization]: `Bearer ${token}` };
 }
 
 function gatewayCalls({

@@ -17,6 +17,7 @@ import type { GrpcLimits } from './limits.ts';
 import { auditMethods } from './auditService.ts';
 import { heldFor, logMethods } from './logService.ts';
 import { pageFields, pageOf, taskPageOf } from './paging.ts';
+import { dataMethods } from './dataService.ts';
 import { scheduleMethods } from './scheduleService.ts';
 import { specFromWire } from './specMessages.ts';
 import { toNumber, toNumberOrNull, jobState, tokenKind } from './wire.ts';
@@ -40,6 +41,7 @@ export function coordinatorService(
     ...auditMethods(options),
     ...fleetMethods(options),
     ...scheduleMethods(options.coordinator),
+    ...dataMethods(options.coordinator),
     ...gatewayMethods(options),
   };
 }

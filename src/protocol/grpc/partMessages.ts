@@ -113,6 +113,7 @@ function rulesFromWire(message: wire.Rules): JobRules {
     maySubmit,
     outliveParent,
     outputs,
+    requeueExitCode: message.requeueExitCode,
   };
 }
 

@@ -92,3 +92,22 @@ test('an end waits for a server that is away, and its result comes with it', asy
   const names = await until('its result', async () => (await server.client.getResult(job)).files);
   expect(names).toMatchObject([{ path: 'kept', size: 5 }]);
 });
+
+test('a failure can be held for a look: entered, and let go with its own end', async () => {
+  const job = await server.submit(
+    shell('echo evidence >left; exit 3', { rules: { keepOnFailureMs: 600_000 }, retries: 2 }),
+  );
+  const kept = await until('it is kept', async () =>
+    (await server.attempts(job)).find(({ message }) => message.includes('kept until')),
+  );
+  expect(kept).toMatchObject({ state: 'RUNNING', n: 1 });
+  expect((await drover('job', job)).stdout).toMatch(
+    /kept +\S+ failed with exit code 3; kept until/,
+  );
+  expect((await drover('exec', job, '--', 'cat', 'left')).stdout).toBe('evidence\n');
+  await drover('cancel', job);
+  expect(await server.ended(job)).toMatchObject({
+    ...{ state: 'FAILED', exitCode: 3, reason: 'exit code 3' },
+  });
+  expect(await server.attempts(job)).toMatchObject([{ cause: 'exited', message: '' }]);
+});

@@ -46,13 +46,14 @@ class Blobs:
         self._fetch(name, content)
         return content.getvalue()
 
-    def save(self, name: str, target: Path) -> None:
+    def save(self, name: str, target: Path, mode: int = 0o644) -> None:
         """Whole or not at all: what broke off leaves no file behind."""
         target.parent.mkdir(parents=True, exist_ok=True)
         draft = draft_of(target)
         try:
             with draft.open("wb") as file:
                 self._fetch(name, file)
+            draft.chmod(mode)
             os.replace(draft, target)
         except BaseException:
             draft.unlink(missing_ok=True)

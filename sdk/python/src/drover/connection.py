@@ -16,6 +16,14 @@ class Connection(NamedTuple):
     token: str | None
 
 
+class Context(NamedTuple):
+    """A server that `drover login` remembers."""
+
+    name: str
+    url: str
+    token: str
+
+
 def find_connection(
     url: str | None, token: str | None, env: Mapping[str, str] = os.environ
 ) -> Connection:
@@ -56,20 +64,38 @@ def normal_url(text: str, what: str) -> str:
 
 
 def _known_servers(env: Mapping[str, str]) -> list[Connection]:
-    home = Path(env.get("HOME") or Path.home())
-    config = Path(env.get("XDG_CONFIG_HOME") or home / ".config")
-    contexts_file = config / "drover" / "context.json"
-    contexts = _read_json(contexts_file) or {}
-    servers: list[Connection] = []
-    for url, entry in _object(contexts.get("servers", {}), contexts_file).items():
-        saved = Connection(url, _text(_object(entry, contexts_file), "token", contexts_file))
-        servers.insert(0 if url == contexts.get("current") else len(servers), saved)
-    up_file = Path(env.get("DROVER_DATA") or home / ".drover") / "connection.json"
+    contexts = _contexts(env)
+    named = env.get("DROVER_CONTEXT")
+    if named:
+        contexts = [entry for entry in contexts if named in (entry.name, entry.url)]
+        if not contexts:
+            hint = "`drover context` lists them"
+            raise DroverError("USAGE", f"there is no context {named!r}", hint=hint)
+    servers = [Connection(entry.url, entry.token) for entry in contexts]
+    up_file = Path(env.get("DROVER_DATA") or _home(env) / ".drover") / "connection.json"
     up = _read_json(up_file)
     if up is not None:
         url = normal_url(_text(up, "url", up_file), str(up_file))
         servers.append(Connection(url, _text(up, "token", up_file)))
     return servers
+
+
+def _contexts(env: Mapping[str, str]) -> list[Context]:
+    """The current one first."""
+    config = Path(env.get("XDG_CONFIG_HOME") or _home(env) / ".config")
+    file = config / "drover" / "context.json"
+    content = _read_json(file) or {}
+    contexts: list[Context] = []
+    for url, value in _object(content.get("servers", {}), file).items():
+        entry = _object(value, file)
+        name = str(entry.get("name") or urlsplit(url).netloc)
+        place = 0 if url == content.get("current") else len(contexts)
+        contexts.insert(place, Context(name, url, _text(entry, "token", file)))
+    return contexts
+
+
+def _home(env: Mapping[str, str]) -> Path:
+    return Path(env.get("HOME") or Path.home())
 
 
 def _read_json(file: Path) -> dict[str, Any] | None:

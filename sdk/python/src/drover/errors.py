@@ -26,6 +26,10 @@ class DroverError(Exception):
         self.request_id = request_id
         self.violations = list(violations)
 
+    def __reduce__(self) -> Any:
+        """By what it holds: one that was raised in a job arrives as it was."""
+        return _restored, (type(self), self.args, self.__dict__)
+
     def __str__(self) -> str:
         lines = [f"{self.code}: {self.detail}"]
         lines += [f"  {violation}" for violation in self.violations]
@@ -76,6 +80,13 @@ class RemoteTraceback(Exception):
 
     def __str__(self) -> str:
         return f'\n"""\n{self.text.rstrip()}\n"""'
+
+
+def _restored(kind: type[DroverError], args: tuple[Any, ...], state: Any) -> DroverError:
+    error = kind.__new__(kind, *args)
+    error.args = args  # An OSError, as WaitTimeout is one, leaves that to __init__.
+    error.__dict__.update(state)
+    return error
 
 
 def from_problem(status: int, problem: Mapping[str, Any]) -> DroverError:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import secrets
 import threading
+import time
 from concurrent.futures import Executor as BaseExecutor
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, TypeVar
 
 from .calls import Call
 from .client import Client
-from .errors import DroverError
+from .errors import DroverError, RemoteTraceback
 from .functions import name_of
-from .http import may_pass
+from .http import RETRY_MOST_S, may_pass
 from .job import ENDED
 from .options import JobOptions
 
@@ -33,18 +34,31 @@ class JobFuture(Future[T]):
         super().__init__()
         self.job = call
         self.remote_running = False
+        # Held over a move and its notice; callbacks run inside it and may look or cancel.
+        self._moving = threading.RLock()
 
     def cancel(self) -> bool:
-        if self.done():
-            return self.cancelled()
-        self.job.cancel()
-        if not super().cancel():
-            return False
-        self.set_running_or_notify_cancel()
+        if not self.done():
+            self.job.cancel()
+        with self._moving:
+            if self.done() or not super().cancel():
+                return self.cancelled()
+            self.set_running_or_notify_cancel()
         return True
 
     def running(self) -> bool:
         return self.remote_running and not self.done()
+
+    def settle(self, value: Any, error: BaseException | None) -> None:
+        """The end of its job; a future that was cancelled meanwhile stays so."""
+        with self._moving:
+            if self.done():
+                return
+            self.set_running_or_notify_cancel()
+        if error is None:
+            self.set_result(value)
+        else:
+            self.set_exception(error)
 
 
 class Executor(BaseExecutor):
@@ -73,6 +87,9 @@ class Executor(BaseExecutor):
         call = self._client.call(fn, args, kwargs, python=self._python, **self._options)
         future: JobFuture[T] = JobFuture(call)
         with self._lock:
+            if self._closed:  # Meanwhile, by another thread: nobody would watch it.
+                call.cancel()
+            self._refuse_closed()
             self._open[call.id] = future
             if self._watcher is None:
                 self._watcher = threading.Thread(target=self._watch, daemon=True)
@@ -133,10 +150,11 @@ class Executor(BaseExecutor):
                 waiting = dict(self._open)
             try:
                 self._look(waiting)
-            except DroverError as error:
-                if may_pass(error):
-                    continue
-                self._fail(waiting, error)
+            except Exception as error:
+                if isinstance(error, DroverError) and may_pass(error):
+                    time.sleep(RETRY_MOST_S)
+                else:
+                    self._fail(waiting, error)
 
     def _look(self, waiting: dict[str, JobFuture[Any]]) -> None:
         """Two questions whatever the number of calls, then one for each that seems to be over."""
@@ -152,25 +170,23 @@ class Executor(BaseExecutor):
                 self._settle(id, future)
 
     def _settle(self, id: str, future: JobFuture[Any]) -> None:
-        self._forget(id)
+        value, error = None, None
         try:
-            value, error = future.job.result(), None
+            value = future.job.result()
         except Exception as raised:  # The function's own exceptions come this way too.
-            value, error = None, raised
-        if not future.set_running_or_notify_cancel():
-            return
-        if error is None:
-            future.set_result(value)
-        else:
-            future.set_exception(error)
+            there = isinstance(raised.__cause__, RemoteTraceback)
+            if not there and isinstance(raised, DroverError) and may_pass(raised):
+                raise  # Only the connection: the result can be had later.
+            error = raised
+        self._forget(id)
+        future.settle(value, error)
 
     def _forget(self, id: str) -> None:
         with self._lock:
             self._open.pop(id, None)
 
-    def _fail(self, waiting: dict[str, JobFuture[Any]], error: DroverError) -> None:
+    def _fail(self, waiting: dict[str, JobFuture[Any]], error: Exception) -> None:
         """The server tells no more (a revoked token and the like): nobody waits for ever."""
         for id, future in waiting.items():
             self._forget(id)
-            if not future.done() and future.set_running_or_notify_cancel():
-                future.set_exception(error)
+            future.settle(None, error)

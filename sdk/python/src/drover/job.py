@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Iterator, cast
 
 from .errors import DroverError, JobFailed, WaitTimeout
 from .logs import LogQuery, LogRecord, follow_logs, read_logs
-from .views import AttemptView, EventView, JobView, TaskView, WhyView
+from .views import AttemptView, CheckpointView, EventView, JobView, TaskView, WhyView
 
 if TYPE_CHECKING:
     from .client import Client
@@ -29,13 +30,14 @@ class ResultFile:
     path: str
     size: int
     hash: str
+    executable: bool
     _client: Client
 
     def read(self) -> bytes:
         return self._client.blobs.get(self.hash)
 
     def save(self, target: Path | str) -> None:
-        self._client.blobs.save(self.hash, Path(target))
+        self._client.blobs.save(self.hash, Path(target), mode=0o755 if self.executable else 0o644)
 
 
 class Job:
@@ -126,25 +128,25 @@ class Job:
         return b"".join(record.data for record in chosen).decode("utf-8", "replace")
 
     def files(self, task: int | None = None) -> list[ResultFile]:
-        """What the job, or one task of it, left as its result."""
-        answer = self._get("/result", task=task)
-        return [
-            ResultFile(entry["path"], entry["size"], entry["hash"], self._client)
-            for entry in answer.data["files"]
-        ]
+        """What a task left as its result, the first one where none is named.
+
+        A task that left nothing has none, which is a DroverError with the code NOT_FOUND.
+        """
+        return self._files(self._get("/result", task=task).data)
 
     def download(self, target: Path | str, task: int | None = None) -> list[Path]:
-        """Saves the result's files below a folder, which is made."""
+        """Saves the result's files and links below a folder, which is made."""
         folder = Path(target)
-        saved: list[Path] = []
-        for file in self.files(task):
-            path = folder / file.path
-            # A name from another machine must not lead out of the folder.
-            if folder.resolve() not in path.resolve().parents:
-                raise DroverError("USAGE", f"{file.path!r} is no path below {folder}")
-            file.save(path)
-            saved.append(path)
-        return saved
+        view = self._get("/result", task=task).data
+        for file in self._files(view):
+            file.save(below(folder, file.path))
+        for link in view["links"]:
+            place = below(folder, link["path"])
+            below(folder, str(Path(link["path"]).parent / link["target"]))
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.unlink(missing_ok=True)
+            place.symlink_to(link["target"])
+        return [folder / entry["path"] for entry in (*view["files"], *view["links"])]
 
     def result(self, timeout: float | None = None) -> Any:
         """Waits for success, then the files of the result. Calls of functions return a value."""
@@ -154,6 +156,17 @@ class Job:
     def metrics(self) -> Any:
         """What was measured of the job, and what it logged by `log_metrics`."""
         return self._get("/metrics").data
+
+    def checkpoints(self, task: int | None = None) -> Iterator[CheckpointView]:
+        """What its tasks can resume from, oldest first."""
+        path = f"{self._path}/checkpoints"
+        return cast(Iterator[CheckpointView], self._client.pages(path, {"task": task}))
+
+    def ask_for_checkpoint(self, task: int | None = None) -> list[str]:
+        """Asks what runs for one now; the ids of the tasks that were asked."""
+        path = f"{self._path}/checkpoints"
+        answer = self._client.transport.call("POST", path, query={"task": task})
+        return cast("list[str]", answer.data["tasks"])
 
     def tasks(self) -> Iterator[TaskView]:
         return cast(Iterator[TaskView], self._client.pages(f"{self._path}/tasks"))
@@ -171,8 +184,22 @@ class Job:
     def _get(self, part: str, wait_s: float = 0.0, **query: str | int | bool | None) -> Any:
         return self._client.transport.call("GET", self._path + part, query=query, wait_s=wait_s)
 
+    def _files(self, view: Any) -> list[ResultFile]:
+        return [
+            ResultFile(f["path"], f["size"], f["hash"], f["executable"], self._client)
+            for f in view["files"]
+        ]
+
     def last_lines(self, task: int | None = None) -> str:
         """The end of its output, of stderr where there is any: what an error shows."""
         records = list(self.logs(task=task, tail=FAILURE_LINES))
         errors = [record for record in records if record.stream == "stderr"]
         return "".join(record.text for record in errors or records)
+
+
+def below(folder: Path, name: str) -> Path:
+    """A name from another machine must not lead out of the folder."""
+    place = Path(os.path.normpath(folder / name))
+    if Path(os.path.normpath(folder)) in place.parents:
+        return place
+    raise DroverError("USAGE", f"{name!r} of the result is no path below {folder}")

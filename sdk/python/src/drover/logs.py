@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Iterator, Mapping
 
-from .errors import DroverError, from_problem
+from .errors import ConnectionFailed, DroverError, from_problem
 from .http import RETRY_FIRST_S, Query, Transport, may_pass, retry_pause
 from .sse import SseEvent, read_events
 
@@ -77,12 +77,12 @@ def read_logs(
 
 def follow_logs(transport: Transport, path: str, query: LogQuery) -> Iterator[LogRecord]:
     """Every record once and in order, over however many connections that takes, until the end."""
-    after, failures = 0, 0
+    after, failures, connected = 0, 0, False
     broken_at: float | None = None
     while True:
         try:
             for event in _stream(transport, path, query, after):
-                failures, broken_at = 0, None
+                failures, broken_at, connected = 0, None, True
                 if event.event == "end":
                     return
                 if event.event == "problem":
@@ -97,7 +97,9 @@ def follow_logs(transport: Transport, path: str, query: LogQuery) -> Iterator[Lo
         except DroverError as error:
             broken_at = broken_at or time.monotonic()
             late = time.monotonic() - broken_at > FOLLOW_RETRY_WINDOW_S
-            if late or not may_pass(error):
+            # Refused at the first try: nobody is there. Later it is a restart: go on.
+            nobody = not connected and isinstance(error, ConnectionFailed) and error.refused
+            if late or nobody or not may_pass(error):
                 raise
         time.sleep(retry_pause(failures))
         failures += 1

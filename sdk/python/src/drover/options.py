@@ -86,6 +86,8 @@ class JobOptions(TypedDict, total=False):
     notify: Sequence[Union[str, NotifyRule]]
     # When a job of this name lives: allow, error, keep or replace.
     name_taken: str
+    # It gets a token of its own in DROVER_TOKEN, with which it can submit jobs.
+    may_submit: bool
     # Goes on when the job that submitted it has ended.
     outlive_parent: bool
     # Fields of the API's own specification; they win over all others here.
@@ -101,7 +103,12 @@ _PLACEMENT = {
     "trust": "trust",
 }
 _ENVIRONMENT = {"image": "image", "modules": "modules", "lock": "lock"}
-_RULES = {"name_taken": "nameTaken", "outlive_parent": "outliveParent", "outputs": "outputs"}
+_RULES = {
+    "name_taken": "nameTaken",
+    "may_submit": "maySubmit",
+    "outlive_parent": "outliveParent",
+    "outputs": "outputs",
+}
 _DURATIONS = {"time": "timeLimitMs", "start_within": "startWithinMs", "grace": "graceMs"}
 
 

@@ -108,6 +108,7 @@ class JobRules(TypedDict, total=False):
     notify: List[NotifyRule]
     # allow, error, keep or replace
     nameTaken: str
+    maySubmit: bool
     outliveParent: bool
     outputs: List[str]
 
@@ -207,6 +208,21 @@ class AttemptView(TypedDict):
     assignedAtMs: int
     startedAtMs: Optional[int]
     endedAtMs: Optional[int]
+    # The blob that lists what it left.
+    result: Optional[str]
+    resultBytes: Optional[int]
+
+
+class CheckpointView(TypedDict):
+    task: str
+    n: int
+    attempt: str
+    # The blob that lists its files.
+    manifest: str
+    bytes: int
+    files: int
+    reason: str
+    createdAtMs: int
 
 
 class EventView(TypedDict):

@@ -1,7 +1,8 @@
 #!/bin/sh
 # srun within a job of Drover: runs a command once per task, here and on the job's other nodes.
 . "$DROVER_SBATCH_DIR/lib.sh"
-tasks='' nodes='' per='' list='' label='' out='' err='' in='' turn='' gpus="${SLURM_GPUS_PER_TASK:-}"
+tasks='' nodes='' per='' list='' label='' out='' err='' in='' turn=''
+gpus=${SLURM_GPUS_PER_TASK:-}
 
 need() {
   say "srun: $1 needs a value"
