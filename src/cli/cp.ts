@@ -24,8 +24,8 @@ export const cpCommand = defineCommand({
   },
   details:
     'PATH is taken from the directory the command started in; of a job that has ended, from its\n' +
-    'result. Folders go whole. Into a folder that exists it goes under its own name, else it gets\n' +
-    'the name that was given. A local path with a colon is written ./like:this.\n\n' +
+    'result. Folders go whole. Into a folder that exists it goes under its own name, else it\n' +
+    'gets the name that was given. A local path with a colon is written ./like:this.\n\n' +
     'examples:\n' +
     '  drover cp JOB:checkpoints/last.pt .\n' +
     '  drover cp new-config.yaml JOB:config.yaml',

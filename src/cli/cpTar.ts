@@ -3,7 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, rename } from 'node:fs/promises';
 import path from 'node:path';
-import { Readable, Writable } from 'node:stream';
+import { PassThrough, Readable, Writable } from 'node:stream';
 import { DroverError } from '../lib/errors.ts';
 
 interface Inside {
@@ -48,12 +48,14 @@ export async function packInto(inside: Inside, source: string, remote: string): 
   const local = spawn('tar', ['-cf', '-', '-C', path.dirname(source), '--', name], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  // Read from at once: what nobody listens to is thrown away when its process ends.
+  const packed = local.stdout.pipe(new PassThrough());
   const complaints = new Complaints();
   const ended = endOf(local, complaints);
   const command = ['/bin/sh', '-c', RECEIVE, 'sh', remote, name];
   const nothing = new Writable({ write: (_chunk, _encoding, done) => done() });
   try {
-    const code = await run(inside, command, local.stdout, nothing, complaints);
+    const code = await run(inside, command, packed, nothing, complaints);
     check('in the task', code, complaints);
   } finally {
     // One that nobody reads from any more would wait for ever.

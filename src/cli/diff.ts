@@ -71,7 +71,8 @@ function outcome(good: CapsuleView, bad: CapsuleView): Difference[] {
 }
 
 function specs(good: CapsuleView['spec'], bad: CapsuleView['spec']): Difference[] {
-  const leaves = ({ code: _, inputs: __, ...spec }: CapsuleView['spec']) => flatten(spec, '');
+  const leaves = (spec: CapsuleView['spec']) =>
+    flatten({ ...spec, code: undefined, inputs: undefined }, '');
   return compare('spec', leaves(good), leaves(bad));
 }
 
@@ -129,7 +130,8 @@ function facts(good: CapsuleView, bad: CapsuleView): Difference[] {
 /** The leaves of a value by their path. */
 function flatten(value: unknown, prefix: string): Record<string, string> {
   const leaves: Record<string, string> = {};
-  for (const [key, part] of Object.entries(value as object)) {
+  for (const [key, part] of Object.entries(value as object) as [string, unknown][]) {
+    if (part === undefined) continue;
     const name = `${prefix}${key}`;
     const isTree = typeof part === 'object' && part !== null && !Array.isArray(part);
     if (isTree) Object.assign(leaves, flatten(part, `${name}.`));
@@ -138,7 +140,7 @@ function flatten(value: unknown, prefix: string): Record<string, string> {
   return leaves;
 }
 
-export function compare(
+function compare(
   what: Difference['what'],
   good: Record<string, string>,
   bad: Record<string, string>,

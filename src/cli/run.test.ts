@@ -30,8 +30,8 @@ describe('run', () => {
     finishes(succeeded);
     const flags =
       '--gpus A100:2 --cpus 4 --mem 8G --array 0,2%1 --pool p --env A=1 --env HERE ' +
-      '--workdir /srv/lab/sub --retries 2 --time 1-00:00:00 --start-within 2h --priority interactive ' +
-      '--name n --label team=x --ports 1';
+      '--workdir /srv/lab/sub --retries 2 --time 1-00:00:00 --start-within 2h ' +
+      '--priority interactive --name n --label team=x --ports 1';
     const result = await run(['run', ...flags.split(' '), '--', 'python3', '-c', '--x'], {
       env: { HERE: 'there' },
     });

@@ -19,8 +19,8 @@ export interface CodeSpec {
 export interface InputSpec {
   name: string;
   /**
-   * blob:HASH, tree:HASH (a folder by its manifest), data:NAME, s3://, http(s)://, hf://, and of the
-   * host: file:///PATH (its bytes are cached), pool:///PATH (used where it lies).
+   * blob:HASH, tree:HASH (a folder by its manifest), data:NAME, s3://, http(s)://, hf://, and of
+   * the host: file:///PATH (its bytes are cached), pool:///PATH (used where it lies).
    */
   uri: string;
   /** What the bytes must hash to, or a tree's manifest; empty: whatever comes is taken. */

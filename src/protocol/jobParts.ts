@@ -41,7 +41,7 @@ const code = z.strictObject({
 });
 
 const SCHEMES =
-  /^((blob|tree):sha256:[0-9a-f]{64}$|data:.|file:\/\/\/|s3:\/\/.|https?:\/\/.|hf:\/\/.|pool:\/\/\/)/;
+  /^((blob|tree):sha256:[0-9a-f]{64}$|data:.|(file|pool):\/\/\/|(s3|https?|hf):\/\/.)/;
 
 const input = z.strictObject({
   name: fileName,

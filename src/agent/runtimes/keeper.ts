@@ -51,8 +51,9 @@ export class Keeper {
     return undefined;
   }
 
-  close(): void {
+  close(attempts: Iterable<Attempt>): void {
     this.#closed = true;
+    for (const { finishing } of attempts) finishing?.abort();
     for (const end of this.#watches.values()) end();
     this.#watches.clear();
   }

@@ -113,8 +113,8 @@ class Processes implements ProcessRuntime {
     if (!attempt) {
       attempt = this.#add(order.uid, undefined);
       attempt.graceMs = order.graceMs;
-      const refusal = { message: 'stopped before it was started', exitCode: null };
-      endUnstarted(this.#machine, attempt, refusal, false);
+      const message = 'stopped before it was started';
+      endUnstarted(this.#machine, attempt, { message, exitCode: null }, false);
       return this.#changed();
     }
     if (attempt.observation.state === 'ENDED') return;
@@ -184,18 +184,15 @@ class Processes implements ProcessRuntime {
     const { env, workdir: cwd, enter } = prepared ?? this.#task(attempt, order);
     const members = (): number[] => membersOf(this.#machine, attempt);
     const joinCgroup = (pid: number): void => joinCgroups(attempt.cgroups, pid);
-    const joins = attempt.cgroups.length > 0 && { joinCgroup };
-    return { cwd, env, members, ...(enter && { enter }), ...joins };
+    const context = { cwd, env, members, ...(enter && { enter }) };
+    return attempt.cgroups.length > 0 ? { ...context, joinCgroup } : context;
   }
 
   /** Attempts go on; the watchdog stays as long as one does. */
   async close(): Promise<void> {
     this.#closed = true;
-    for (const attempt of this.#attempts.values()) {
-      attempt.starting?.abort();
-      attempt.finishing?.abort();
-    }
-    this.#keeper.close();
+    for (const { starting } of this.#attempts.values()) starting?.abort();
+    this.#keeper.close(this.#attempts.values());
     this.#listeners = [];
     this.#timers.cancelAll();
     this.#wake.close();

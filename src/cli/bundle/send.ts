@@ -97,7 +97,7 @@ function changed(root: string, file: FoundFile): UsageError {
 }
 
 /** At most so many at once; the first failure ends all, after those under way. */
-export async function each<Item>(
+async function each<Item>(
   items: readonly Item[],
   run: (item: Item) => Promise<void>,
 ): Promise<void> {
