@@ -6,6 +6,8 @@ import { checkCacheFolder } from '../agent/cache/folder.ts';
 import { createCheckpoints, type Checkpoints } from '../agent/checkpoints/checkpoints.ts';
 import { createCodeStep } from '../agent/code/codeStep.ts';
 import { createInputStep } from '../agent/inputs/inputStep.ts';
+import { createDeviceReader } from '../agent/metrics/devices.ts';
+import { createMetrics } from '../agent/metrics/metrics.ts';
 import { createMachineFacts } from '../agent/machineFacts.ts';
 import { createResults } from '../agent/results/results.ts';
 import { secretStep } from '../agent/secrets/secrets.ts';
@@ -21,6 +23,8 @@ export interface StepOptions {
   identity: IdentityFile;
   transport: HttpTransport;
   resources: JoinRequest['resources'];
+  /** An attempt may have metrics by now. */
+  lookForMetrics: (uid: string) => void;
   clock: Clock;
   log: Log;
 }
@@ -47,6 +51,13 @@ export function aroundSteps(options: StepOptions): { steps: Step[]; checkpoints:
     createInputStep({ cache, folder, blobs, env: process.env }),
     secretStep({ url, fetchSecrets }),
     checkpoints,
+    createMetrics({
+      periodMs: settings.agent.metricsMs,
+      readDevices: createDeviceReader(process.env, log),
+      look: options.lookForMetrics,
+      clock,
+      log,
+    }),
     createResults(blobs),
   ];
   return { steps, checkpoints };

@@ -26,6 +26,7 @@ import { upgradeHandler, type UpgradeRoute } from '../gateway/tunnel/upgrades.ts
 import { systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { systemRandom } from '../lib/random.ts';
+import type { IdleRule } from '../model/jobParts.ts';
 import type { Settings } from '../model/settings.ts';
 import { packSpecs } from '../model/spec.ts';
 import { COORDINATOR_CALLS, type Coordinator } from '../protocol/coordinator.ts';
@@ -53,6 +54,7 @@ export async function startController(
     store: storeSettings(settings),
     logs: {
       dir: join(settings.data.dir, 'logs'),
+      metricsDir: join(settings.data.dir, 'metrics'),
       level: settings.logs.level,
       maxJobBytes: settings.logs.maxJobBytes,
       segmentBytes: settings.logs.segmentBytes,
@@ -68,6 +70,7 @@ export async function startController(
       loops: settings.loops,
       pools: poolPolicies(settings),
       schedule: { ...DEFAULT_POLICY, ...settings.schedule },
+      idleDevices: idleDevices(settings),
     },
     secrets: settings.secrets,
     tokens,
@@ -102,6 +105,10 @@ function storeSettings({ store, data }: Settings): StoreSettings {
   if (store.kind === 'postgres') return { kind: 'postgres', url: store.url };
   const { cacheBytes, checkpointPages } = store;
   return { kind: 'sqlite', file: join(data.dir, 'drover.db'), cacheBytes, checkpointPages };
+}
+
+function idleDevices({ idleDevices: { action, ...rule } }: Settings): IdleRule | null {
+  return action === 'none' ? null : { ...rule, action };
 }
 
 function poolPolicies(settings: Settings): PoolPolicy[] {
