@@ -16,6 +16,7 @@ import { GATEWAY_LIMITS } from '../gateway/limits.ts';
 import { blobRoutes } from '../gateway/rest/blobs.ts';
 import { dataRoutes } from '../gateway/rest/data.ts';
 import { resultRoutes } from '../gateway/rest/results.ts';
+import { metricRoutes } from '../gateway/rest/metrics.ts';
 import { registerLogRoutes } from '../gateway/rest/logs.ts';
 import { bearerOf, checkScope, type Authorize } from '../gateway/auth/authorize.ts';
 import { recordAccesses } from '../gateway/tunnel/accesses.ts';
@@ -176,6 +177,7 @@ export async function startGateway(
         ...common,
         limits: { streamsPerTenant: limits.streamsPerTenant },
       });
+      metricRoutes(app, { ...common, limits: { streamsPerTenant: limits.streamsPerTenant } });
       proxyRoutes(app, proxy);
       const quota = createBlobQuota(blobs, { tenantQuotaBytes, clock: systemClock });
       resultRoutes(app, { coordinator, store: blobs });
