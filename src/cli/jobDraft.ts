@@ -106,6 +106,7 @@ const EXCLUSIVE = [
   ['maxCost', 'maxCostMicros'],
   ['workdir', 'code'],
   ['secret', 'secrets'],
+  ['idleWarn', 'idleStop'],
   ...IN_PLACEMENT.map((key) => [key, 'placement'] as const),
 ] as const;
 
