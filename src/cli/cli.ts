@@ -21,6 +21,7 @@ import { jobCommand } from './job.ts';
 import { jobsCommand } from './jobs.ts';
 import { loginCommand } from './login.ts';
 import { logsCommand } from './logs.ts';
+import { metricsCommand } from './metrics.ts';
 import { nearest } from '../lib/nearest.ts';
 import { notebookCommand } from './notebook.ts';
 import { profileCommand } from './profile.ts';
@@ -56,6 +57,7 @@ const cliCommands: Command[] = [
   jobsCommand,
   jobCommand,
   logsCommand,
+  metricsCommand,
   resultCommand,
   checkpointsCommand,
   checkpointCommand,

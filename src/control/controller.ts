@@ -5,6 +5,7 @@ import type { SchedulePolicy } from '../core/schedule/plan.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
+import type { IdleRule } from '../model/jobParts.ts';
 import { SCOPES } from '../model/token.ts';
 import type { Timers } from '../protocol/agent.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
@@ -36,6 +37,8 @@ export interface ControllerSettings {
   loops: { scheduleMs: number; leasesMs: number; deadlinesMs: number; chargesMs: number };
   pools: readonly PoolPolicy[];
   schedule: SchedulePolicy;
+  /** For jobs that have no rule of their own; absent or null: none. */
+  idleDevices?: IdleRule | null;
 }
 
 export interface ControllerOptions {
@@ -45,6 +48,8 @@ export interface ControllerOptions {
   history: History;
   planner: Planner;
   logs: LogStore;
+  /** What is measured of jobs; absent: it is not kept. */
+  jobMetrics?: LogStore;
   /** Where jobs' secrets come from; absent: from nowhere. */
   secrets?: readonly SecretSource[];
   clock: Clock;
@@ -91,7 +96,8 @@ export function createController(options: ControllerOptions): Controller {
   const jobs = createJobs({ state, mutate, committer, history, clock, reasons, ...settings });
   const checkpointAsks = new CheckpointAsks();
   const core = { state, mutate, committer, sessions, clock, random, checkpointAsks };
-  const agents = createAgents({ ...core, tunnels, timers: settings.timers });
+  const { timers, idleDevices = null } = settings;
+  const agents = createAgents({ ...core, tunnels, timers, idleDevices });
   const loops: Loop[] = [];
   const metrics = createMetrics({ ...core, loops: () => loops });
   const loop = (name: string, periodMs: number, step: () => Promise<void>): Loop => {

@@ -18,12 +18,12 @@ import type { LogAck, LogChunk, SyncReply, SyncRequest } from './agent.ts';
 import type { DataInput, DataView } from './dataSets.ts';
 import type { ClusterView, CreateToken, TokenView, WorkerView } from './fleet.ts';
 import type {
+  AnyRecordView,
   AttemptView,
   CheckpointView,
   EventView,
   JobView,
   ListJobsQuery,
-  LogRecordView,
   PageQuery,
   QueueEntry,
   TaskPageQuery,
@@ -60,10 +60,12 @@ export interface LogQuery {
   tailLines?: number;
   /** When there is nothing after `after` and more may come, wait up to this long. */
   waitMs: number;
+  /** What is measured of the job instead of its output; its seqs are their own. */
+  metrics?: boolean;
 }
 
 export interface LogPage {
-  records: LogRecordView[];
+  records: AnyRecordView[];
   /** Pass as `after` to go on. */
   next: number;
   /**

@@ -114,6 +114,8 @@ export interface Observed {
   facts?: Record<string, string>;
   /** For a person, while it starts or is kept: what goes on. */
   progress?: string;
+  /** Its devices have nothing to do. */
+  idle?: { message: string; stop: boolean };
 }
 
 export interface AttemptEnding extends Ending {

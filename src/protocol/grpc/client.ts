@@ -142,6 +142,7 @@ async function readLogs(
     sinceMs: w.toBigintOrNone(query.sinceMs),
     tailLines: query.tailLines,
     waitMs: w.toBigint(waitMs),
+    metrics: query.metrics ?? false,
   };
   return call(
     by(who),
