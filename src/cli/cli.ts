@@ -37,6 +37,7 @@ import { UsageError } from './args.ts';
 import { usageCommand } from './usage.ts';
 import { versionCommand } from './version.ts';
 import { waitCommand } from './wait.ts';
+import { receiptCommand } from './receipt.ts';
 import { whyCommand } from './why.ts';
 import { workersCommand } from './workers.ts';
 
@@ -62,6 +63,7 @@ const cliCommands: Command[] = [
   cancelCommand,
   queueCommand,
   whyCommand,
+  receiptCommand,
   execCommand,
   sshCommand,
   forwardCommand,

@@ -51,6 +51,7 @@ test('it is OpenAPI 3.1 and names every route of this issue', () => {
     '/v1/jobs/{id}/attempts',
     '/v1/jobs/{id}/cancel',
     '/v1/jobs/{id}/events',
+    '/v1/jobs/{id}/receipt',
     '/v1/jobs/{id}/tasks',
     '/v1/jobs/{id}/wait',
     '/v1/jobs/{id}/why',
