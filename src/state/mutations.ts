@@ -187,6 +187,12 @@ interface Note {
   data: Event['data'];
 }
 
+/** What became of a notice that was sent, or could not be. */
+export type SettleNotice = { kind: 'settle-notice'; id: string; reason: string } & (
+  | { outcome: 'sent' | 'dropped' }
+  | { outcome: 'failed'; nextTryAtMs: number }
+);
+
 export interface CreateToken {
   kind: 'create-token';
   token: Omit<Token, 'id' | 'createdAtMs' | 'revokedAtMs' | 'attempt'>;
@@ -220,6 +226,7 @@ export type Mutation =
   | Drain
   | CreateToken
   | Note
+  | SettleNotice
   | RevokeToken;
 
 /**
