@@ -67,9 +67,11 @@ export async function startController(
       },
       loops: settings.loops,
       pools: poolPolicies(settings),
+      tell: settings.notify.defaults,
       schedule: { ...DEFAULT_POLICY, ...settings.schedule },
     },
     secrets: settings.secrets,
+    notify: settings.notify,
     tokens,
     level: settings.logs.level,
   };

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { blobSettings, checkBlobs } from './blobSettings.ts';
 import { checkSecrets, secretSettings } from './secretSettings.ts';
+import { checkNotify, notifySettings } from './notifySettings.ts';
 import { poolSettings } from './poolSettings.ts';
 import { readSecrets, refuseSecret, SHORTEST_SECRET } from './secretFiles.ts';
 import { loadConfig } from '../lib/config.ts';
@@ -81,6 +82,7 @@ const loops = section({
   leasesMs: period.default(SECOND),
   deadlinesMs: period.default(SECOND),
   chargesMs: period.default(10 * SECOND),
+  noticesMs: period.default(SECOND),
 });
 
 const schedule = section({
@@ -136,6 +138,7 @@ const sections = z.strictObject({
   store,
   blobs: blobSettings,
   secrets: secretSettings,
+  notify: notifySettings,
   cluster,
   leases,
   loops,
@@ -216,6 +219,7 @@ function checkTogether(settings: Settings, context: z.RefinementCtx): void {
   checkGrpc(settings.grpc, fail);
   checkBlobs(settings.blobs, fail);
   checkSecrets(settings.secrets, fail);
+  checkNotify(settings.notify, fail);
 }
 
 function checkGrpc(

@@ -89,7 +89,13 @@ export class TestController {
       settings: {
         clusterName: 'test',
         timers: TIMERS,
-        loops: { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000, chargesMs: 1000 },
+        loops: {
+          scheduleMs: 1000,
+          leasesMs: 1000,
+          deadlinesMs: 1000,
+          chargesMs: 1000,
+          noticesMs: 1000,
+        },
         pools: this.#options.pools ?? [freePool('default')],
         schedule: DEFAULT_POLICY,
       },
