@@ -70,10 +70,12 @@ export async function startController(
       },
       loops: settings.loops,
       pools: poolPolicies(settings),
+      tell: settings.notify.defaults,
       schedule: { ...DEFAULT_POLICY, ...settings.schedule },
       idleDevices: idleDevices(settings),
     },
     secrets: settings.secrets,
+    notify: settings.notify,
     tokens,
     level: settings.logs.level,
   };

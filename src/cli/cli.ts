@@ -39,6 +39,7 @@ import { UsageError } from './args.ts';
 import { usageCommand } from './usage.ts';
 import { versionCommand } from './version.ts';
 import { waitCommand } from './wait.ts';
+import { receiptCommand } from './receipt.ts';
 import { whyCommand } from './why.ts';
 import { workersCommand } from './workers.ts';
 
@@ -65,6 +66,7 @@ const cliCommands: Command[] = [
   cancelCommand,
   queueCommand,
   whyCommand,
+  receiptCommand,
   execCommand,
   sshCommand,
   forwardCommand,

@@ -26,6 +26,7 @@ import { createLogAccess } from './logAccess.ts';
 import { checkScopes } from './scopes.ts';
 import { createTunnelCalls } from './tunnels.ts';
 import { readiness } from './readiness.ts';
+import { createReceipts } from './receipts.ts';
 import { createPlan } from './plan.ts';
 import { createWhy } from './why.ts';
 
@@ -65,6 +66,7 @@ export function createCoordinator(options: ControllerOptions, parts: ControllerP
     ...jobs,
     ...createLogAccess({ state, history, logs, jobMetrics, jobs, agents, clock }),
     ...createWhy({ state, planner, settled, clock, reasons, getJob: jobs.getJob }),
+    ...createReceipts({ history, clock, getJob: jobs.getJob }),
     ...createPlan({ state, planner, settled, committer, clock, pools: settings.pools }),
     ...createBudgets({ ...core, history }),
     ...createDataSets({ ...core, history }),

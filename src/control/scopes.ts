@@ -20,6 +20,7 @@ const SCOPE_OF = {
   readLogs: 'jobs:read',
   queue: 'jobs:read',
   why: 'jobs:read',
+  receipt: 'jobs:read',
   plan: 'jobs:read',
   listBudgets: 'jobs:read',
   setBudget: 'budgets:manage',

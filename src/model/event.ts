@@ -28,6 +28,8 @@ export const EVENT_KINDS = [
   'budget.deleted',
   'data.put',
   'data.removed',
+  'notice.sent',
+  'notice.dropped',
 ] as const;
 export type EventKind = (typeof EVENT_KINDS)[number];
 

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { blobSettings, checkBlobs } from './blobSettings.ts';
 import { checkSecrets, secretSettings } from './secretSettings.ts';
+import { checkNotify, notifySettings } from './notifySettings.ts';
 import { poolSettings } from './poolSettings.ts';
 import { readSecrets, refuseSecret, SHORTEST_SECRET } from './secretFiles.ts';
 import { IDLE_ACTIONS } from './jobParts.ts';
@@ -82,6 +83,7 @@ const loops = section({
   leasesMs: period.default(SECOND),
   deadlinesMs: period.default(SECOND),
   chargesMs: period.default(10 * SECOND),
+  noticesMs: period.default(SECOND),
 });
 
 const schedule = section({
@@ -157,6 +159,7 @@ const sections = z.strictObject({
   store,
   blobs: blobSettings,
   secrets: secretSettings,
+  notify: notifySettings,
   cluster,
   leases,
   loops,
@@ -238,6 +241,7 @@ function checkTogether(settings: Settings, context: z.RefinementCtx): void {
   checkGrpc(settings.grpc, fail);
   checkBlobs(settings.blobs, fail);
   checkSecrets(settings.secrets, fail);
+  checkNotify(settings.notify, fail);
 }
 
 function checkGrpc(

@@ -17,6 +17,8 @@ import type {
 } from './jobs.ts';
 import type { SubmittedSpec } from './jobSpec.ts';
 import type { MetricSeries } from './metrics.ts';
+import { readEvents, type SseEvent } from './sse.ts';
+import type { ReceiptView } from './receipt.ts';
 import type { WhyView } from './why.ts';
 
 export type { LogOptions } from './follow.ts';
@@ -119,6 +121,7 @@ export function createClient(options: HttpOptions) {
       (await post<{ path: string }>('/v1/proxy/logins', { body: { endpoint, next } })).path,
     capsule: (id: string) => get<CapsuleView>(jobPath(id, '/capsule')),
     why: (id: string) => get<WhyView>(jobPath(id, '/why')),
+    receipt: (id: string) => get<ReceiptView>(jobPath(id, '/receipt')),
     plan: (spec: SubmittedSpec) => post<PlanView>('/v1/plan', { body: spec, repeatable: true }),
     queue: (page: PageOptions) => list<QueueEntry>('/v1/queue', { ...page }),
     cluster: () => get<ClusterView>('/v1/cluster'),

@@ -29,6 +29,7 @@ import type {
   TaskPageQuery,
   TaskView,
 } from './jobs.ts';
+import type { ReceiptView } from './receipt.ts';
 import type { WhyView } from './why.ts';
 
 export interface Page<Item> {
@@ -128,6 +129,8 @@ export interface Coordinator {
   queue(who: Principal, page: PageQuery): Promise<Page<QueueEntry>>;
   /** Why a job waits, from what the planner knew when it last passed it over. */
   why(who: Principal, job: string): Promise<WhyView>;
+  /** Where a job ran, what it cost, what was lost by whose fault, and what to do next. */
+  receipt(who: Principal, job: string): Promise<ReceiptView>;
   /** Where a job would go, when, and what it would cost; nothing is written. */
   plan(who: Principal, spec: JobSpec): Promise<PlanView>;
 
@@ -202,6 +205,7 @@ export const COORDINATOR_CALLS = [
   'readLogs',
   'queue',
   'why',
+  'receipt',
   'plan',
   'listBudgets',
   'setBudget',

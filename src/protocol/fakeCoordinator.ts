@@ -17,6 +17,8 @@ import { FakeWork } from './fakeWork.ts';
 import type { ClusterView, CreateToken, TokenView, WorkerView } from './fleet.ts';
 import type { AttemptView, EventView, JobView, ListJobsQuery, PageQuery } from './jobs.ts';
 import type { LogRecordView, QueueEntry, TaskView } from './jobs.ts';
+import { fakeReceipt } from './fakeReceipt.ts';
+import type { ReceiptView } from './receipt.ts';
 import type { WhyView } from './why.ts';
 
 const POLL_MS = 5;
@@ -167,6 +169,10 @@ export class FakeCoordinator extends FakeRest implements Coordinator {
       job,
       this.#waiting(who).filter((other) => other.id < id),
     );
+  }
+
+  async receipt(who: Principal, id: string): Promise<ReceiptView> {
+    return fakeReceipt(jobView(this.#job(who, id), false));
   }
 
   async cluster(who: Principal): Promise<ClusterView> {

@@ -8,6 +8,7 @@ import { putData, removeData } from './dataSets.ts';
 import { giveUp, lose, stop } from './endings.ts';
 import { DONE, type Mutation, type Result } from './mutations.ts';
 import { preempt, withdraw } from './nominations.ts';
+import { settleNotice } from './notices.ts';
 import { observe } from './observe.ts';
 import type { State } from './state.ts';
 import { submit } from './submit.ts';
@@ -59,6 +60,8 @@ export function apply(state: State, mutation: Mutation, nowMs: number): Result {
       state.note(nowMs, { kind: what, ...note });
       return DONE;
     }
+    case 'settle-notice':
+      return settleNotice(state, mutation, nowMs);
     case 'create-token':
       return createToken(state, mutation, nowMs);
     case 'revoke-token':

@@ -195,6 +195,11 @@ export interface RevokeWorker {
   worker: WorkerId;
   by: string;
 }
+/** What became of a notice that was sent, or could not be. */
+export type SettleNotice = { kind: 'settle-notice'; id: string; reason: string } & (
+  | { outcome: 'sent' | 'dropped' }
+  | { outcome: 'failed'; nextTryAtMs: number }
+);
 
 export interface CreateToken {
   kind: 'create-token';
@@ -230,6 +235,7 @@ export type Mutation =
   | RevokeWorker
   | CreateToken
   | Note
+  | SettleNotice
   | RevokeToken;
 
 /**

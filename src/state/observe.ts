@@ -3,6 +3,7 @@ import { moveAttempt } from '../core/lifecycle/attempt.ts';
 import { NO_FACTS, type Attempt } from '../model/attempt.ts';
 import { endAttempt, lostEnding, stopAttempt } from './endings.ts';
 import { DONE, missing, type Observe, type Observed, type Result } from './mutations.ts';
+import { tellOfStart } from './notices.ts';
 import type { LiveWorker } from './live.ts';
 import type { State } from './state.ts';
 
@@ -88,6 +89,7 @@ function markStarted(state: State, attempt: Attempt, nowMs: number): void {
   attempt.startedAtMs = nowMs;
   const found = state.task(attempt.task);
   if (!found) return;
+  tellOfStart(state, found.live, attempt.worker, nowMs);
   found.task.startedAtMs ??= nowMs;
   if (found.task.state === 'ASSIGNED') state.moveTask(found.live, found.task, 'run', '');
 }

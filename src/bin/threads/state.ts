@@ -12,6 +12,9 @@ import { unpackSpecs } from '../../model/spec.ts';
 import type { SecretSettings } from '../../model/secretSettings.ts';
 import type { Principal } from '../../model/token.ts';
 import type { SubmitReply, SubmitRequest } from '../../protocol/coordinator.ts';
+import type { Channels } from '../../control/notices.ts';
+import type { NotifySettings } from '../../model/notifySettings.ts';
+import { openChannels } from '../../notify/open.ts';
 import { openSecrets } from '../../secrets/open.ts';
 import type { Store } from '../../store/contract.ts';
 import { HISTORY_CALLS, historyClient, type HistoryCalls } from '../../store/historyCalls.ts';
@@ -24,6 +27,7 @@ export interface StateThreadOptions {
   logs: LogThreadOptions;
   controller: ControllerSettings;
   secrets: SecretSettings;
+  notify: NotifySettings;
   tokens: { admin: string; join: string };
   level: string;
 }
@@ -101,6 +105,7 @@ async function boot(): Promise<void> {
     logs: logs.calls,
     jobMetrics,
     secrets: openSecrets(options.secrets, process.env),
+    channels: await channels(),
     clock: systemClock,
     random: systemRandom,
     log,
@@ -129,6 +134,18 @@ async function boot(): Promise<void> {
     () => reader.calls.close(),
     () => writer.calls.close(),
   );
+}
+
+async function channels(): Promise<Channels> {
+  const { now } = systemClock;
+  const opened = openChannels(options.notify, { env: process.env, now });
+  for (const [channel, { check }] of opened) {
+    // Not worth staying down for: what is sent over it is tried for a day.
+    await check().catch((error: unknown) => {
+      log.warn({ channel, err: error }, 'a notification channel cannot be used yet');
+    });
+  }
+  return opened;
 }
 
 async function close(): Promise<void> {
