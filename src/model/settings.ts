@@ -8,7 +8,7 @@ import { checkSecrets, secretSettings } from './secretSettings.ts';
 import { checkNotify, notifySettings } from './notifySettings.ts';
 import { poolSettings } from './poolSettings.ts';
 import { readSecrets, refuseSecret, SHORTEST_SECRET } from './secretFiles.ts';
-import { IDLE_ACTIONS } from './jobParts.ts';
+import { idleSettings } from './idleSettings.ts';
 import { loadConfig } from '../lib/config.ts';
 import { DroverError } from '../lib/errors.ts';
 
@@ -134,13 +134,6 @@ const agent = section({
   }),
 });
 
-/** For jobs that have no rule of their own on devices that do nothing. */
-const idleDevices = section({
-  belowPercent: z.number().min(0).max(100).default(5),
-  forMs: duration.min(SECOND).default(30 * MINUTE),
-  action: z.enum(['none', ...IDLE_ACTIONS]).default('warn'),
-});
-
 const fleet = section({
   /** By name. The pool `default` exists without being named. */
   pools: z.record(z.string().min(1).max(100), poolSettings).default({}),
@@ -166,7 +159,7 @@ const sections = z.strictObject({
   schedule,
   logs,
   agent,
-  idleDevices,
+  idleDevices: idleSettings,
   fleet,
   limits,
 });

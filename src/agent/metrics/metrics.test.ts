@@ -115,7 +115,7 @@ test('a line: CPU since the last, memory now, devices by name where there are se
   });
 });
 
-test('what ends before its first beat leaves no file; who has no device asks for none', async () => {
+test('what ends before its first beat leaves no file, and asks no device', async () => {
   const { step, started, asked } = world();
   const end = step.watch!(started);
   await clock.advance(PERIOD_MS - 1);
