@@ -47,6 +47,7 @@ export const RULE_READERS: Record<string, Reader> = {
       throw new UsageError(`${what} is a percentage from 0 to 100`);
     }
     rules(spec).idle = { ...rules(spec).idle, belowPercent };
+  },
   notify(spec, value, what) {
     const told: unknown[] = Array.isArray(value) ? value : [value];
     rules(spec).notify = told.map((rule) => notifyOf(rule, what));
