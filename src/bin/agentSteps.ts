@@ -1,26 +1,23 @@
 /** The steps an agent takes around a command, in their order, built from its settings. */
-import { join } from 'node:path';
 import type { IdentityFile } from '../agent/agent.ts';
 import type { Step } from '../agent/around.ts';
 import { ContentCache } from '../agent/cache/contentCache.ts';
 import { checkCacheFolder } from '../agent/cache/folder.ts';
 import { createCheckpoints, type Checkpoints } from '../agent/checkpoints/checkpoints.ts';
 import { createCodeStep } from '../agent/code/codeStep.ts';
-import { containerSteps, sweepContainers } from '../agent/environments/containers/containers.ts';
-import { isInsideContainer, type ContainerHost } from '../agent/environments/containers/host.ts';
-import { lockStep } from '../agent/environments/locks/lockStep.ts';
-import { moduleStep } from '../agent/environments/modules/modules.ts';
-import { EnvironmentStore, keyOf } from '../agent/environments/store.ts';
+import type { ContainerHost } from '../agent/environments/containers/host.ts';
 import { createInputStep } from '../agent/inputs/inputStep.ts';
+import { createDeviceReader } from '../agent/metrics/devices.ts';
+import { createMetrics } from '../agent/metrics/metrics.ts';
 import { createMachineFacts } from '../agent/machineFacts.ts';
 import { createResults } from '../agent/results/results.ts';
 import { secretStep } from '../agent/secrets/secrets.ts';
 import type { HttpTransport } from '../agent/transport.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import { systemRandom } from '../lib/random.ts';
 import type { Settings } from '../model/settings.ts';
 import type { JoinRequest } from '../protocol/agent.ts';
+import { environmentSteps } from './environmentSteps.ts';
 
 export interface StepOptions {
   settings: Settings;
@@ -30,6 +27,8 @@ export interface StepOptions {
   resources: JoinRequest['resources'];
   /** What starts images here; null: nothing. */
   containers: ContainerHost | null;
+  /** An attempt may have metrics by now. */
+  lookForMetrics: (uid: string) => void;
   clock: Clock;
   log: Log;
 }
@@ -50,45 +49,25 @@ export function aroundSteps(options: StepOptions): { steps: Step[]; checkpoints:
     log,
   });
   const fetchSecrets = (uid: string) => transport.attemptSecrets(workerToken(), uid);
-  const { env } = process;
-  const store = environmentStore(settings, clock);
-  const agent = keyOf([dataDir]).slice(0, 16);
-  const { containers: host } = options;
-  const containers = { host, insideContainer: isInside(settings), store, agent, env, clock };
-  const { start, remove } = containerSteps(containers);
-  sweepContainers(containers, join(dataDir, 'attempts')).then(
-    (uids) => uids.length > 0 && log.info({ uids }, 'containers left by an earlier agent are gone'),
-    (error: unknown) => log.warn({ error }, 'containers of an earlier agent were not looked for'),
-  );
+  const environment = environmentSteps(options);
   const steps = [
+    environment.remove,
     createMachineFacts(resources),
     createCodeStep({ cache, blobs }),
     // Before the inputs: a job's own AWS_* and HF_TOKEN open what the agent's do not.
     secretStep({ url, fetchSecrets }),
-    // Its container is gone before anything it left is kept.
-    remove,
-    createInputStep({ cache, folder, blobs, env }),
-    moduleStep({ env, clock }),
-    lockStep({ store, clock }),
+    createInputStep({ cache, folder, blobs, env: process.env }),
+    ...environment.build,
     checkpoints,
+    createMetrics({
+      periodMs: settings.agent.metricsMs,
+      readDevices: createDeviceReader(process.env, log),
+      look: options.lookForMetrics,
+      clock,
+      log,
+    }),
     createResults(blobs),
-    // The last: the container gets what all others prepared.
-    start,
+    environment.start,
   ];
   return { steps, checkpoints };
-}
-
-export function isInside({ agent }: Settings): boolean {
-  return agent.insideContainer === 'auto' ? isInsideContainer() : agent.insideContainer === 'yes';
-}
-
-function environmentStore({ agent }: Settings, clock: Clock): EnvironmentStore {
-  const { dataDir, environments } = agent;
-  return new EnvironmentStore({
-    folder: join(dataDir, 'environments'),
-    attempts: join(dataDir, 'attempts'),
-    ...environments,
-    clock,
-    random: systemRandom,
-  });
 }

@@ -28,13 +28,22 @@ const files = {
     ),
   ),
   environment: maybe(
-    fc.record({
-      image: word,
-      shmBytes: bytes,
-      registrySecret: word,
-      modules: fc.array(word, { maxLength: 2 }),
-      lock: word,
-    }),
+    fc.oneof(
+      fc.record({
+        image: word,
+        shmBytes: bytes,
+        registrySecret: word,
+        modules: fc.constant<string[]>([]),
+        lock: fc.constant(''),
+      }),
+      fc.record({
+        image: fc.constant(''),
+        shmBytes: fc.constant(0),
+        registrySecret: fc.constant(''),
+        modules: fc.array(word, { maxLength: 2 }),
+        lock: word,
+      }),
+    ),
   ),
   checkpoint: maybe(
     fc.record({

@@ -1,5 +1,5 @@
 /** Jobs in images, by a real podman: what they see, how they stop, and what is refused. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -41,11 +41,6 @@ const containers = (): string[] =>
     .split('\n')
     .filter((name) => name.startsWith('drover-'));
 
-test.runIf(runs)('the worker says by what it starts images', async () => {
-  const { items } = await journey.client.listWorkers({});
-  expect(items[0]?.attributes).toMatchObject({ containers: 'podman' });
-});
-
 test.runIf(runs)('code, inputs, secrets, result and limits of /dev/shm inside', async () => {
   const code = path.join(folder, 'code');
   mkdirSync(code);
@@ -53,7 +48,7 @@ test.runIf(runs)('code, inputs, secrets, result and limits of /dev/shm inside', 
   writeFileSync(path.join(folder, 'words.txt'), 'an input\n');
   const script =
     'sh main.sh; cat $DROVER_INPUTS/words; touch $DROVER_INPUTS/new 2>&1 | sed s/.*:// ; ' +
-    'echo "$API_KEY"; echo "$PATH" | cat; df -k /dev/shm | tail -n 1; id -u; ' +
+    'test "$API_KEY" = "$(printf "line one\\nline two")" && echo same; echo "$PATH" | cat; df -k /dev/shm | tail -n 1; id -u; ' +
     'echo done >$DROVER_RESULT_DIR/answer; ls /proc/1/root/app; exit 7';
   const {
     code: exit,
@@ -70,4 +65,64 @@ test.runIf(runs)('code, inputs, secrets, result and limits of /dev/shm inside', 
   expect(stdout).toContain('from the code\nan input\n');
   expect(stdout).toContain('/bin:/app');
   expect(stdout).toMatch(/shm\s+8192\b/);
+  expect(stdout).toContain('same\n');
+  expect(containers()).toEqual([]);
+});
+
+test.runIf(runs)('a stop reaches the command; one that does not heed it is killed', async () => {
+  const heeds = 'trap "echo stopping; exit 0" TERM; echo up; sleep 100 & wait';
+  const deaf = 'trap "" TERM; echo up; while :; do sleep 1; done';
+  const image = { environment: { image: podman.image }, graceMs: 2500 };
+  const jobs = [
+    await journey.submit({ command: ['sh', '-c', heeds], ...image }),
+    await journey.submit({ command: ['sh', '-c', deaf], ...image }),
+  ];
+  for (const job of jobs) {
+    await until('it is up', async () => (await journey.drover('logs', job)).stdout.includes('up'));
+  }
+  const inside = await journey.drover('exec', jobs[0]!, '--', 'sh', '-c', 'ls / ; echo $TERM');
+  expect(inside.stdout).toContain('app\nbin\n');
+  const processes = await journey.drover('ps', jobs[0]!);
+  expect(processes.stdout).toContain('sleep 100');
+  expect(containers()).toHaveLength(2);
+  const facts = (await journey.attempts(jobs[0]!))[0]?.facts;
+  expect(facts).toMatchObject({
+    image: podman.image,
+    'image.digest': expect.stringMatching(/^sha256:/),
+    'image.runtime': expect.stringMatching(/^podman /),
+  });
+  await Promise.all(jobs.map((job) => journey.drover('cancel', job)));
+  for (const job of jobs) expect((await journey.ended(job)).state).toBe('CANCELLED');
+  expect((await journey.drover('logs', jobs[0]!)).stdout).toContain('stopping');
+  expect(containers()).toEqual([]);
+});
+
+test.runIf(runs)('a private image comes with its secret, and not without', async () => {
+  const image = `${podman.registry}/box:1`;
+  const flags = ['run', '--image', image, '--registry-secret', 'REGISTRY'];
+  const refused = await journey.drover('run', '--image', image, '--', 'true');
+  expect(refused.code).not.toBe(0);
+  expect(refused.stderr).toContain('--registry-secret');
+  const { code, stdout } = await journey.drover(...flags, '--', 'sh', '-c', 'echo pulled');
+  expect([code, stdout]).toEqual([0, 'pulled\n']);
+  const absent = await journey.drover(
+    ...['run', '--image', `${podman.registry}/nope:2`, '--registry-secret', 'REGISTRY'],
+    ...['--', 'true'],
+  );
+  expect(absent.stderr).toContain(`there is no image ${podman.registry}/nope:2`);
+  for (const secret of [LOGIN.password, Buffer.from(LOGIN.password).toString('base64')]) {
+    expect(journey.log()).not.toContain(secret);
+  }
+  expect(existsSync(path.join(journey.dir, 'agent/stages'))).toBe(true);
+});
+
+test.runIf(runs)('what cannot be is said before anything starts', async () => {
+  const both = await journey.drover(...inBox('--lock', 'auto', '--', 'true'));
+  expect(both.stderr).toContain('lock');
+  const odd = await journey.drover('run', '--image=-v /:/host', '--', 'true');
+  expect(odd.stderr).toContain('is not the name of an image');
+  const none = await journey.drover('run', '--image', 'localhost/nope', '--', 'true');
+  expect(none.stderr).toContain('there is no image localhost/nope on this machine');
+  const command = await journey.drover(...inBox('--', 'no-such-program'));
+  expect(command.code).toBe(127);
 });

@@ -15,6 +15,7 @@ import {
   type CgroupMount,
 } from '../devices/cgroupFolders.ts';
 import { errorCode } from './folder.ts';
+import type { Use } from './use.ts';
 import type { Log } from '../../lib/log.ts';
 
 const LIMIT_KINDS = ['cgroup2', 'cgroup1', 'rlimit'] as const;
@@ -38,6 +39,8 @@ export interface CgroupHost {
   oomKills(directories: string[]): number;
   /** The most memory it had at once; undefined where the kernel does not tell. */
   peakBytes(directories: string[]): number | undefined;
+  /** What it has used and uses now; undefined where the kernel does not tell. */
+  use(directories: string[]): Partial<Use>;
   /** False while processes are still leaving it. */
   remove(directories: string[]): boolean;
   /** Puts the agent where busy tasks cannot keep it from the CPU; throws where that is refused. */
@@ -92,6 +95,7 @@ export function cgroupHost(kind: CgroupHost['kind'], parents: string[]): CgroupH
     members: (directories) => [...new Set(directories.flatMap(membersBelow))],
     oomKills: (directories) => Math.max(0, ...directories.map(oomKillsOf)),
     peakBytes: (directories) => peakOf(directories[0]),
+    use: useOf,
     remove: removeAll,
     favourAgent: (pid) => favour(kind, parents.at(-1)!, pid),
   };
@@ -183,6 +187,33 @@ function peakOf(memory: string | undefined): number | undefined {
     if (bytes > 0) return bytes;
   }
   return undefined;
+}
+
+/** Memory that the kernel would give back for the asking, read files, does not count. */
+function useOf(directories: string[]): Partial<Use> {
+  const use: Partial<Use> = {};
+  for (const directory of directories) {
+    const nanoseconds = Number(readLines(join(directory, 'cpuacct.usage'))[0]);
+    const microseconds = fieldOf(directory, 'cpu.stat', 'usage_usec');
+    if (nanoseconds >= 0) use.cpuMs = nanoseconds / 1e6;
+    else if (microseconds !== undefined) use.cpuMs = microseconds / 1e3;
+    for (const [file, cached] of MEMORY_FILES) {
+      const bytes = Number(readLines(join(directory, file))[0]);
+      if (!(bytes >= 0)) continue;
+      use.memoryBytes = Math.max(0, bytes - (fieldOf(directory, 'memory.stat', cached) ?? 0));
+    }
+  }
+  return use;
+}
+
+const MEMORY_FILES = [
+  ['memory.current', 'inactive_file'],
+  ['memory.usage_in_bytes', 'total_inactive_file'],
+] as const;
+
+function fieldOf(directory: string, file: string, name: string): number | undefined {
+  const line = readLines(join(directory, file)).find((text) => text.startsWith(`${name} `));
+  return line === undefined ? undefined : Number(line.slice(name.length + 1));
 }
 
 function removeAll(directories: string[]): boolean {

@@ -16,7 +16,7 @@ import { quote, type Container, type Launch, type Mount } from './container.ts';
 import { enrootLaunch } from './enroot.ts';
 import { clientEnvironment, type ContainerHost } from './host.ts';
 import { provideImage } from './images.ts';
-import { AGENT_LABEL, ATTEMPT_LABEL, ociLaunch } from './oci.ts';
+import { AGENT_LABEL, ATTEMPT_LABEL, ociLaunch, removeWords } from './oci.ts';
 import { parseLogin } from './registry.ts';
 
 /** Run by the watchdog, for when no agent lives; see its script. */
@@ -180,7 +180,7 @@ async function removeContainer(options: ContainerOptions, uid: string): Promise<
   const format = '{{.State.OOMKilled}}';
   const looked = await runTool({ ...call, args: ['container', 'inspect', '-f', format, name] });
   if (looked.code !== 0) return {};
-  const removed = await runTool({ ...call, args: ['rm', '-f', '-v', name] });
+  const removed = await runTool({ ...call, args: removeWords(host, [name]) });
   if (removed.code !== 0) {
     throw new Error(`the container ${name} cannot be removed: ${removed.lastLines.join(' ')}`);
   }
@@ -202,6 +202,6 @@ export async function sweepContainers(
   const uids = stdout.split('\n').filter((uid) => uid !== '' && basename(uid) === uid);
   const stray = uids.filter((uid) => !existsSync(join(attempts, uid)));
   if (stray.length === 0) return [];
-  await runTool({ ...call, args: ['rm', '-f', '-v', ...stray.map(nameOf)], limitMs: REMOVE_MS });
+  await runTool({ ...call, args: removeWords(host, stray.map(nameOf)), limitMs: REMOVE_MS });
   return stray;
 }

@@ -48,8 +48,13 @@ export function ociLaunch(
     env: { ...clientEnv, ...inherited },
     enter: { piped: enter(['-i']), terminal: enter(['-i', '-t']) },
     files: envFile.length > 0 ? { [ENV_FILE]: envFile.join('') } : {},
-    remove: [program, 'rm', '-f', '-v', name],
+    remove: [program, ...removeWords(host, [name])],
   };
+}
+
+/** At once: whoever removes one has given it its grace before. */
+export function removeWords({ runtime }: ContainerHost, names: readonly string[]): string[] {
+  return ['rm', '-f', '-v', ...(runtime === 'podman' ? ['-t', '0'] : []), ...names];
 }
 
 /** What the runtime itself would heed cannot be handed over through its own environment. */
