@@ -49,7 +49,7 @@ const ARGUMENTS: Arguments = {
   listAttempts: listOfTask,
   listEvents: listOf,
   listCheckpoints: listOfTask,
-  requestCheckpoint: fc.tuple(who, text, fc.option(fc.nat(9), { nil: undefined })),
+  requestCheckpoint: fc.oneof(fc.tuple(who, text), fc.tuple(who, text, fc.nat(9))),
   // Of longer waits the client makes several calls.
   waitJob: fc.tuple(who, text, fc.constant(0)),
   readLogs: fc.tuple(who, text, any.logQuery),
