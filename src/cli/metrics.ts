@@ -121,7 +121,7 @@ async function download(
   file: string,
 ): Promise<number> {
   const { body } = await context.client().downloadMetrics(id, 'csv', query);
-  const bytes = body ? Readable.fromWeb(body as import('node:stream/web').ReadableStream) : [];
+  const bytes = body ? Readable.fromWeb(body) : [];
   if (file === '-') {
     for await (const chunk of bytes) await context.io.stdout.write(chunk as Uint8Array);
     return EXIT.ok;

@@ -82,7 +82,7 @@ export interface Controller {
 const DEFAULT_TENANT = 'default';
 
 export function createController(options: ControllerOptions): Controller {
-  const { clock, random, log, settings, history, logs, planner } = options;
+  const { clock, random, log, settings, history, planner } = options;
   const { halfLifeMs } = settings.schedule;
   const { pools, tell = {} } = settings;
   const state = new State(options.snapshot, { pools, halfLifeMs, tell });

@@ -17,7 +17,6 @@ import type {
 } from './jobs.ts';
 import type { SubmittedSpec } from './jobSpec.ts';
 import type { MetricSeries } from './metrics.ts';
-import { readEvents, type SseEvent } from './sse.ts';
 import type { ReceiptView } from './receipt.ts';
 import type { WhyView } from './why.ts';
 

@@ -1,4 +1,4 @@
-/** REST schemas of what is measured of a job: series, samples, and how much of them is asked for. */
+/** REST schemas of what is measured of a job: series, samples, and what is asked for. */
 import { z } from 'zod';
 import { timeOf } from './times.ts';
 

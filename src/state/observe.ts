@@ -3,7 +3,7 @@ import { moveAttempt } from '../core/lifecycle/attempt.ts';
 import { NO_FACTS, type Attempt } from '../model/attempt.ts';
 import { endAttempt, lostEnding, stopAttempt } from './endings.ts';
 import { DONE, missing, type Observe, type Observed, type Result } from './mutations.ts';
-import { tellOfStart } from './notices.ts';
+import { tellOfJob, tellOfStart } from './notices.ts';
 import type { LiveWorker } from './live.ts';
 import type { State } from './state.ts';
 
@@ -82,6 +82,8 @@ function observeIdle(state: State, attempt: Attempt, idle: Observed['idle'], now
   const { tenant, job, task, uid, worker } = attempt;
   const data = { message, stop: idle.stop };
   state.note(nowMs, { kind: 'job.idle', tenant, job, task, attempt: uid, worker, data });
+  const live = state.jobs.get(job);
+  if (live) tellOfJob(state, live, 'idle', { reason: message }, nowMs);
   if (idle.stop) stopAttempt(state, attempt, 'cancelled', message, nowMs);
 }
 

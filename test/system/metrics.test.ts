@@ -32,7 +32,8 @@ beforeAll(async () => {
   const script = path.join(tools, 'nvidia-smi');
   writeFileSync(
     script,
-    `#!/bin/sh\ncase "$1" in --query-gpu=index,utilization.gpu*) echo "0, $(cat ${file}), 2048";; esac\n`,
+    '#!/bin/sh\ncase "$1" in --query-gpu=index,utilization.gpu*) ' +
+      `echo "0, $(cat ${file}), 2048";; esac\n`,
   );
   chmodSync(script, 0o755);
   // Its device cannot be measured: there is no nvidia-smi.
@@ -78,7 +79,7 @@ async function events(url: string, headers: Record<string, string>, most = Infin
   return found;
 }
 
-test('its own and the machine’s, over a killed agent: queried, streamed, downloaded', async () => {
+test('its own and what is seen of it, over a killed agent: queried, streamed, fetched', async () => {
   const agent = agents.plain;
   const go = gate(server, 'metrics');
   const burn =
@@ -172,7 +173,7 @@ test('a short job has nothing measured, and wrong questions are refused', async 
   expect(await status('jnone/metrics/stream')).toBe(404);
 });
 
-test('idle devices: told once, over when they work again; stopped where the job says so', async () => {
+test('idle devices: told once, until they work again; stopped where the job says so', async () => {
   devicePercent(90);
   const job = await server.submit(shell('exec sleep 100', { name: 'idler', resources: GPU }));
   const message = async () => (await server.attempts(job))[0]?.message ?? '';

@@ -1,4 +1,4 @@
-/** Whether devices have nothing to do: their mean use over a rule's whole time is below its limit. */
+/** Whether devices have nothing to do: their mean use over a rule's time is below its limit. */
 import type { IdleRule } from '../../model/jobParts.ts';
 
 interface Sample {

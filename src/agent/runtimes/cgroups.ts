@@ -15,6 +15,7 @@ import {
   type CgroupMount,
 } from '../devices/cgroupFolders.ts';
 import { errorCode } from './folder.ts';
+import { groupUse, readLines } from './groupUse.ts';
 import type { Use } from './use.ts';
 import type { Log } from '../../lib/log.ts';
 
@@ -95,7 +96,7 @@ export function cgroupHost(kind: CgroupHost['kind'], parents: string[]): CgroupH
     members: (directories) => [...new Set(directories.flatMap(membersBelow))],
     oomKills: (directories) => Math.max(0, ...directories.map(oomKillsOf)),
     peakBytes: (directories) => peakOf(directories[0]),
-    use: useOf,
+    use: groupUse,
     remove: removeAll,
     favourAgent: (pid) => favour(kind, parents.at(-1)!, pid),
   };
@@ -148,16 +149,6 @@ function write(directory: string, file: string, value: number): void {
   writeFileSync(join(directory, file), String(value));
 }
 
-function readLines(path: string): string[] {
-  try {
-    return readFileSync(path, 'utf8').split('\n').filter(Boolean);
-  } catch (error) {
-    // The group is gone (ENODEV while it goes): nobody is in it.
-    if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ENODEV') return [];
-    throw error;
-  }
-}
-
 function membersBelow(directory: string): number[] {
   const own = readLines(join(directory, 'cgroup.procs')).map(Number);
   return own.concat(groupsBelow(directory).flatMap(membersBelow));
@@ -187,33 +178,6 @@ function peakOf(memory: string | undefined): number | undefined {
     if (bytes > 0) return bytes;
   }
   return undefined;
-}
-
-/** Memory that the kernel would give back for the asking, read files, does not count. */
-function useOf(directories: string[]): Partial<Use> {
-  const use: Partial<Use> = {};
-  for (const directory of directories) {
-    const nanoseconds = Number(readLines(join(directory, 'cpuacct.usage'))[0]);
-    const microseconds = fieldOf(directory, 'cpu.stat', 'usage_usec');
-    if (nanoseconds >= 0) use.cpuMs = nanoseconds / 1e6;
-    else if (microseconds !== undefined) use.cpuMs = microseconds / 1e3;
-    for (const [file, cached] of MEMORY_FILES) {
-      const bytes = Number(readLines(join(directory, file))[0]);
-      if (!(bytes >= 0)) continue;
-      use.memoryBytes = Math.max(0, bytes - (fieldOf(directory, 'memory.stat', cached) ?? 0));
-    }
-  }
-  return use;
-}
-
-const MEMORY_FILES = [
-  ['memory.current', 'inactive_file'],
-  ['memory.usage_in_bytes', 'total_inactive_file'],
-] as const;
-
-function fieldOf(directory: string, file: string, name: string): number | undefined {
-  const line = readLines(join(directory, file)).find((text) => text.startsWith(`${name} `));
-  return line === undefined ? undefined : Number(line.slice(name.length + 1));
 }
 
 function removeAll(directories: string[]): boolean {

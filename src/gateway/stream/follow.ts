@@ -1,4 +1,4 @@
-/** Follows of what a job writes or what is measured of it: page after page as SSE, until its end. */
+/** Follows of what a job writes or what is measured of it: page after page, until its end. */
 import type { FastifyReply } from 'fastify';
 import { DroverError, ERRORS } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
