@@ -54,7 +54,8 @@ export function planBuild({ kind, file, name }: Lock, folder: string, path: stri
 }
 
 function lacks(name: string, programs: string): Unprepared {
-  return new Unprepared(`this worker lacks ${programs}, which ${name} needs`, { hostFault: true });
+  // Not the machine's fault: with one kind of worker it would be tried for ever.
+  return new Unprepared(`this worker lacks ${programs}, which ${name} needs`);
 }
 
 /** What makes a command run in it. */
