@@ -48,7 +48,8 @@ test.runIf(runs)('code, inputs, secrets, result and limits of /dev/shm inside', 
   writeFileSync(path.join(folder, 'words.txt'), 'an input\n');
   const script =
     'sh main.sh; cat $DROVER_INPUTS/words; touch $DROVER_INPUTS/new 2>&1 | sed s/.*:// ; ' +
-    'test "$API_KEY" = "$(printf "line one\\nline two")" && echo same; echo "$PATH" | cat; df -k /dev/shm | tail -n 1; id -u; ' +
+    'test "$API_KEY" = "$(printf "line one\\nline two")" && echo same; ' +
+    'echo "$PATH" | cat; df -k /dev/shm | tail -n 1; id -u; ' +
     'echo done >$DROVER_RESULT_DIR/answer; ls /proc/1/root/app; exit 7';
   const {
     code: exit,

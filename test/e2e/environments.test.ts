@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startJourney, type Ended, type Journey } from '../support/journey.ts';
+import { ROOT, startJourney, type Ended, type Journey } from '../support/journey.ts';
 import { uvProgram } from '../support/python.ts';
 import { makeWheel } from '../support/wheels.ts';
 
@@ -81,6 +81,15 @@ test('a file it names that changed makes another', async () => {
   const { code, stdout } = await run('--workdir', './plain', ...python(SHOW));
   expect([code, stdout.split(' ')[0]]).toEqual([0, '2.0']);
   expect(built()).toHaveLength(2);
+});
+
+test('the example, from an index that the job names', async () => {
+  makeWheel(wheels, 'packaging', '24.2');
+  const example = path.join(ROOT, 'examples', 'environment');
+  const index = ['--env', 'PIP_NO_INDEX=1', '--env', `PIP_FIND_LINKS=${wheels}`];
+  const flags = ['--workdir', path.relative(folder, example), ...index];
+  const { code, stdout } = await run(...flags, '--', 'python', 'train.py');
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^packaging 24\.2 in .*environments/)]);
 });
 
 test('a lock file that does not resolve is named, and nothing half built is left', async () => {

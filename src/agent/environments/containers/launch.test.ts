@@ -35,7 +35,7 @@ const container: Container = {
   memoryBytes: 1_000_000,
   user: { uid: 1000, gid: 100 },
 };
-const client = { PATH: '/usr/bin', HOME: '/home/agent' };
+const client = { PATH: '/usr/bin', HOME: '/var/lib/agent' };
 
 /** Where a flag's value is. */
 const after = (words: string[], flag: string): string[] =>

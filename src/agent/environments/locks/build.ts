@@ -1,4 +1,4 @@
-/** How an environment is made from a lock file: which programs run, and what the command then gets. */
+/** How an environment is made from a lock file: which programs run, what the command then gets. */
 import { existsSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { Unprepared } from '../../runtimes/around.ts';

@@ -1,4 +1,4 @@
-/** Environment modules of the machine (Lmod, Environment Modules): loaded, and their variables kept. */
+/** Modules of the machine (Lmod, Environment Modules): loaded, and their variables kept. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../../../lib/clock.ts';
