@@ -50,6 +50,9 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
   const { steps, checkpoints } = aroundSteps({
     ...{ settings, url, identity, transport, resources, containers },
     ...{ clock, log },
+    lookForMetrics(uid) {
+      if (outputs.lookForMetrics(uid)) spool.changed();
+    },
   });
   const runtime = createProcessRuntime({
     dataDir,
@@ -61,7 +64,7 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
     machineHasGpus: resources.devices.some((device) => device.kind === 'gpu'),
     // Asked from within this call for attempts of an earlier agent: by then the spool exists.
     beforeForget: (uid) =>
-      Promise.resolve().then(() => outputs.keepUntil(uid, () => spool.whenDrained(uid))),
+      Promise.resolve().then(() => outputs.keepUntil(uid, (key) => spool.whenDrained(key))),
   });
   const outputs = spoolSource(runtime);
   spool.follow(outputs);

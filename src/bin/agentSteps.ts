@@ -7,6 +7,8 @@ import { createCheckpoints, type Checkpoints } from '../agent/checkpoints/checkp
 import { createCodeStep } from '../agent/code/codeStep.ts';
 import type { ContainerHost } from '../agent/environments/containers/host.ts';
 import { createInputStep } from '../agent/inputs/inputStep.ts';
+import { createDeviceReader } from '../agent/metrics/devices.ts';
+import { createMetrics } from '../agent/metrics/metrics.ts';
 import { createMachineFacts } from '../agent/machineFacts.ts';
 import { createResults } from '../agent/results/results.ts';
 import { secretStep } from '../agent/secrets/secrets.ts';
@@ -25,6 +27,8 @@ export interface StepOptions {
   resources: JoinRequest['resources'];
   /** What starts images here; null: nothing. */
   containers: ContainerHost | null;
+  /** An attempt may have metrics by now. */
+  lookForMetrics: (uid: string) => void;
   clock: Clock;
   log: Log;
 }
@@ -55,6 +59,13 @@ export function aroundSteps(options: StepOptions): { steps: Step[]; checkpoints:
     createInputStep({ cache, folder, blobs, env: process.env }),
     ...environment.build,
     checkpoints,
+    createMetrics({
+      periodMs: settings.agent.metricsMs,
+      readDevices: createDeviceReader(process.env, log),
+      look: options.lookForMetrics,
+      clock,
+      log,
+    }),
     createResults(blobs),
     environment.start,
   ];

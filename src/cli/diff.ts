@@ -2,6 +2,7 @@
 import { isBlobHash } from '../model/blob.ts';
 import { parseManifest, type Manifest } from '../model/manifest.ts';
 import { readBlob, type BlobClientOptions } from '../protocol/blobClient.ts';
+import { USED_PREFIX } from '../model/metric.ts';
 import type { CapsuleView } from '../protocol/capsule.ts';
 import { defineCommand, takePositionals } from './command.ts';
 import { EXIT } from './exitCodes.ts';
@@ -121,10 +122,17 @@ function facts(good: CapsuleView, bad: CapsuleView): Difference[] {
       ...(machine && { machine: machine.name, agent: machine.agentVersion }),
       ...(devices && { devices }),
       ...(machine && flatten(machine.attributes, 'attribute.')),
-      ...first.facts,
+      // What it used differs from run to run, and is no reason for anything.
+      ...withoutUsed(first.facts),
     };
   };
   return compare('fact', of(good), of(bad));
+}
+
+function withoutUsed(facts: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(facts).filter(([name]) => !name.startsWith(USED_PREFIX)),
+  );
 }
 
 /** The leaves of a value by their path. */

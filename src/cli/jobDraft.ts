@@ -112,6 +112,7 @@ const EXCLUSIVE = [
   ...(['image', 'shm', 'registrySecret', 'lock', 'module'] as const).map(
     (key) => [key, 'environment'] as const,
   ),
+  ['idleWarn', 'idleStop'],
   ...IN_PLACEMENT.map((key) => [key, 'placement'] as const),
 ] as const;
 

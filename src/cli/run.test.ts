@@ -159,7 +159,7 @@ describe('run', () => {
     };
     const { stderr, stdout } = await run(['run', '--', 'x'], { columns: 80 });
     expect(stderr).toContain('job j1 waits: no worker has a free A100');
-    expect(stderr.endsWith('\r\x1b[2K')).toBe(true);
+    expect(stderr).toMatch(/\r\x1b\[2K[^\r]*job j1 SUCCEEDED: ran \d+ ms\n$/);
     expect(stdout).toBe('started\n');
   });
 
@@ -185,7 +185,7 @@ describe('run', () => {
     [['run', '--'], 'there is no command'],
     [['run', 'echo', 'hi'], 'the command goes after --'],
     [['run', '--gpu', '1', '--', 'x'], 'did you mean --gpus?'],
-    [['run', '--picture', 'i', '--', 'x'], 'unknown option --picture'],
+    [['run', '--imgae', 'i', '--', 'x'], 'did you mean --image'],
     [['run', '--array', '0', '--gang', '2', '--', 'x'], '--array and --gang exclude each other'],
     [['run', '--gang', '0', '--', 'x'], '--gang "0" is not a whole number from 1 up'],
     [['run', '--env', 'NOT_SET', '--', 'x'], 'it is not set here'],

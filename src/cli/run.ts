@@ -16,6 +16,7 @@ import { keepOptions } from './keepDraft.ts';
 import { toSpec } from './jobDraft.ts';
 import { explainEnd, judgeEnd, waitForEnd } from './jobEnd.ts';
 import { exactOutput, jsonOutput, prefixedOutput } from './logOutput.ts';
+import { showReceiptLine } from './receipt.ts';
 import { showPlan } from './plan.ts';
 import { showWaitStatus } from './waitStatus.ts';
 
@@ -192,7 +193,10 @@ async function followToEnd(
     const end = await judgeEnd(client, await waitForEnd(client, id, { signal, serverKnown: true }));
     await status.clear();
     if (json) await context.printJson({ type: 'end', exitCode: end.exitCode, job: end.job });
-    else await explainEnd(context, end);
+    else {
+      await explainEnd(context, end);
+      await showReceiptLine(context, id);
+    }
     return end.exitCode;
   } finally {
     await status.clear();

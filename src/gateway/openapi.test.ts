@@ -53,6 +53,7 @@ test('it is OpenAPI 3.1 and names every route', () => {
     '/v1/jobs/{id}/capsule',
     '/v1/jobs/{id}/checkpoints',
     '/v1/jobs/{id}/events',
+    '/v1/jobs/{id}/receipt',
     '/v1/jobs/{id}/tasks',
     '/v1/jobs/{id}/wait',
     '/v1/jobs/{id}/why',
@@ -63,6 +64,7 @@ test('it is OpenAPI 3.1 and names every route', () => {
     '/v1/usage',
     '/v1/workers',
     '/v1/workers/{id}/drain',
+    '/v1/workers/{id}/revoke',
     '/v1/workers/{id}/undrain',
   ]);
   expect(Object.keys(description.components.schemas)).toEqual(

@@ -5,8 +5,10 @@
 import { z } from 'zod';
 import { blobSettings, checkBlobs } from './blobSettings.ts';
 import { checkSecrets, secretSettings } from './secretSettings.ts';
+import { checkNotify, notifySettings } from './notifySettings.ts';
 import { poolSettings } from './poolSettings.ts';
 import { readSecrets, refuseSecret, SHORTEST_SECRET } from './secretFiles.ts';
+import { IDLE_ACTIONS } from './jobParts.ts';
 import { loadConfig } from '../lib/config.ts';
 import { DroverError } from '../lib/errors.ts';
 
@@ -81,6 +83,7 @@ const loops = section({
   leasesMs: period.default(SECOND),
   deadlinesMs: period.default(SECOND),
   chargesMs: period.default(10 * SECOND),
+  noticesMs: period.default(SECOND),
 });
 
 const schedule = section({
@@ -123,10 +126,19 @@ const agent = section({
     keep: z.int().min(1).max(10_000).default(20),
     maxBytes: bytes.default(100 * GIB),
   }),
+  /** How often an attempt's CPU, memory and devices are measured. */
+  metricsMs: duration.min(100).default(10 * SECOND),
   accepts: section({
     tenants: z.array(z.string().min(1).max(100)).max(1000).default([]),
     interruptibleOnly: z.boolean().default(false),
   }),
+});
+
+/** For jobs that have no rule of their own on devices that do nothing. */
+const idleDevices = section({
+  belowPercent: z.number().min(0).max(100).default(5),
+  forMs: duration.min(SECOND).default(30 * MINUTE),
+  action: z.enum(['none', ...IDLE_ACTIONS]).default('warn'),
 });
 
 const fleet = section({
@@ -147,12 +159,14 @@ const sections = z.strictObject({
   store,
   blobs: blobSettings,
   secrets: secretSettings,
+  notify: notifySettings,
   cluster,
   leases,
   loops,
   schedule,
   logs,
   agent,
+  idleDevices,
   fleet,
   limits,
 });
@@ -227,6 +241,7 @@ function checkTogether(settings: Settings, context: z.RefinementCtx): void {
   checkGrpc(settings.grpc, fail);
   checkBlobs(settings.blobs, fail);
   checkSecrets(settings.secrets, fail);
+  checkNotify(settings.notify, fail);
 }
 
 function checkGrpc(

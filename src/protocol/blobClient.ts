@@ -73,8 +73,9 @@ export async function putBlob(
     transfer.hash !== undefined && transfer.size !== undefined
       ? { hash: transfer.hash, size: transfer.size }
       : await hashFile(path, { signal: transfer.signal });
-  const chunks = (): AsyncIterable<Uint8Array> => fileChunks(path);
-  return sendBlob(options, { hash, size, chunks }, transfer);
+  const body = (): Readable =>
+    Readable.from(told(fileChunks(path), 0, size, transfer), { objectMode: false });
+  return sendBlob(options, { hash, size, body }, transfer);
 }
 
 /** Sends what is in memory: a manifest, a text. */
@@ -83,22 +84,21 @@ export function putBytes(
   bytes: Uint8Array,
   transfer: TransferOptions = {},
 ): Promise<BlobView> {
-  const chunks = (): AsyncIterable<Uint8Array> => Readable.from(bytes.length > 0 ? [bytes] : []);
-  return sendBlob(options, { hash: blobHashOf(bytes), size: bytes.length, chunks }, transfer);
+  const content = { hash: blobHashOf(bytes), size: bytes.length, body: () => bytes };
+  return sendBlob(options, content, transfer);
 }
 
 function sendBlob(
   options: BlobClientOptions,
-  { hash, size, chunks }: { hash: BlobHash; size: number; chunks: () => AsyncIterable<Uint8Array> },
+  { hash, size, body }: { hash: BlobHash; size: number; body: () => Readable | Uint8Array },
   transfer: TransferOptions,
 ): Promise<BlobView> {
   return repeated(transfer, async () => {
-    const content = Readable.from(told(chunks(), 0, size, transfer), { objectMode: false });
     const response = await send(options, {
       method: 'PUT',
       path: `/v1/blobs/${hash}`,
       headers: { 'content-type': 'application/octet-stream', 'content-length': String(size) },
-      body: content,
+      body: body(),
       signal: transfer.signal,
     });
     const { data } = (await response.body.json()) as { data: BlobView };

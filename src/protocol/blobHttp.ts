@@ -16,7 +16,7 @@ interface Sent {
   method: 'GET' | 'PUT';
   path: string;
   headers: Record<string, string>;
-  body?: Readable;
+  body?: Readable | Uint8Array;
   signal?: AbortSignal | undefined;
 }
 

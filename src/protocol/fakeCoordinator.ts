@@ -17,6 +17,8 @@ import { FakeWork } from './fakeWork.ts';
 import type { ClusterView, CreateToken, TokenView, WorkerView } from './fleet.ts';
 import type { AttemptView, EventView, JobView, ListJobsQuery, PageQuery } from './jobs.ts';
 import type { LogRecordView, QueueEntry, TaskView } from './jobs.ts';
+import { fakeReceipt } from './fakeReceipt.ts';
+import type { ReceiptView } from './receipt.ts';
 import type { WhyView } from './why.ts';
 
 const POLL_MS = 5;
@@ -169,6 +171,10 @@ export class FakeCoordinator extends FakeRest implements Coordinator {
     );
   }
 
+  async receipt(who: Principal, id: string): Promise<ReceiptView> {
+    return fakeReceipt(jobView(this.#job(who, id), false));
+  }
+
   async cluster(who: Principal): Promise<ClusterView> {
     allow(who, 'fleet:read');
     const states = [...this.#work.jobs.values()].flatMap((job) =>
@@ -196,6 +202,10 @@ export class FakeCoordinator extends FakeRest implements Coordinator {
     if (!found) throw new DroverError('NOT_FOUND', `there is no worker ${worker}`);
     found.view.draining = draining;
     return { ...found.view };
+  }
+
+  async revokeWorker(who: Principal, worker: string): Promise<WorkerView> {
+    return this.setDraining(who, worker, true);
   }
 
   async listTokens(who: Principal, page: PageQuery): Promise<Page<TokenView>> {

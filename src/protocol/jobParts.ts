@@ -105,7 +105,7 @@ const rules = z.strictObject({
   idle: z
     .strictObject({
       belowPercent: z.number().min(0).max(100).default(5),
-      forMs: durationMs.min(60_000).default(1_800_000),
+      forMs: durationMs.min(1000).default(1_800_000),
       action: z.enum(IDLE_ACTIONS).default('warn'),
     })
     .nullable()

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ROOT, startJourney, type, until, type Ended, type Journey } from '../support/journey.ts';
+import { freePort } from '../support/postgres.ts';
 import { programsAreHere } from '../support/programs.ts';
 
 const client = 'openssh-client';
@@ -78,7 +79,7 @@ describe.runIf(here)('ssh', () => {
     expect(shell.code).toBe(9);
   });
 
-  test('ports and sockets: -W and -L, as an editor uses them', async () => {
+  test('ports and sockets: -W, -L and -D, as an editor uses them', async () => {
     const server = `import http.server,os;os.chdir("/");h=http.server.ThreadingHTTPServer(
 ("127.0.0.1",0),http.server.SimpleHTTPRequestHandler);
 print(h.server_port,flush=True);h.serve_forever()`;
@@ -108,6 +109,17 @@ print(h.server_port,flush=True);h.serve_forever()`;
     expect(answers.map(({ stdout }) => stdout)).toEqual(['200', '200', '200']);
     forwarding.child.kill();
     await forwarding.ended;
+    const socks = await freePort();
+    const dynamic = type('ssh', ['-F', config, '-N', '-D', String(socks), host()], {
+      env: { HOME: journey.home },
+    });
+    const through = ['-s', '-o', '/dev/null', '-w', '%{http_code}', '--socks5-hostname'];
+    await until('it is a proxy', async () => {
+      const place = [`127.0.0.1:${socks}`, `http://localhost:${port}/`];
+      return (await type('curl', [...through, ...place]).ended).stdout === '200';
+    });
+    dynamic.child.kill();
+    await dynamic.ended;
     const refused = await run('ssh', ['-W', '127.0.0.1:1', host()], request);
     expect(refused.code).not.toBe(0);
     serving.child.kill();

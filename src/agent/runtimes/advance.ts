@@ -103,8 +103,9 @@ function advanceRunning(
   processes: Processes,
 ): number | undefined {
   const { stop } = attempt;
-  const { uid, facts } = attempt;
-  attempt.observation = { uid, state: stop ? 'STOPPING' : 'RUNNING', ...(facts && { facts }) };
+  const { uid, facts, idle } = attempt;
+  const state = stop ? 'STOPPING' : 'RUNNING';
+  attempt.observation = { uid, state, ...(facts && { facts }), ...(idle && { idle }) };
   const look = attempt.child ? undefined : ADOPTED_LOOK_MS;
   // Over already, only not written down yet: then this end is its own.
   if (!stop || !isSameProcess(processes.task, processes.taskBegan)) return look;

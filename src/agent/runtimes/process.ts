@@ -2,6 +2,7 @@
 import { rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { METRICS_FILE } from '../../model/metric.ts';
 import { systemRandom } from '../../lib/random.ts';
 import type { AttemptOrder, StopOrder } from '../../protocol/agent.ts';
 import { bootId as readBootId } from '../devices/machine.ts';
@@ -208,6 +209,7 @@ class Processes implements ProcessRuntime {
   #task(attempt: Attempt, order: AttemptOrder): Task {
     const env = taskEnvironment(order, this.#options.machineHasGpus ?? false);
     env['DROVER_RESULT_DIR'] = join(attempt.directory, RESULT_FOLDER);
+    env['DROVER_METRICS_FILE'] = join(attempt.directory, METRICS_FILE);
     return {
       command: order.command,
       env,

@@ -142,6 +142,7 @@ async function readLogs(
     sinceMs: w.toBigintOrNone(query.sinceMs),
     tailLines: query.tailLines,
     waitMs: w.toBigint(waitMs),
+    metrics: query.metrics ?? false,
   };
   return call(
     by(who),
@@ -160,7 +161,14 @@ function fleetCalls({
   call,
   by,
 }: Connection): Part<
-  'queue' | 'cluster' | 'listWorkers' | 'setDraining' | 'listTokens' | 'createToken' | 'revokeToken'
+  | 'queue'
+  | 'cluster'
+  | 'listWorkers'
+  | 'setDraining'
+  | 'revokeWorker'
+  | 'listTokens'
+  | 'createToken'
+  | 'revokeToken'
 > {
   return {
     cluster: (who) =>
@@ -185,6 +193,12 @@ function fleetCalls({
       call(
         by(who),
         (options) => coordinator.setDraining({ worker, draining }, options),
+        (response) => fleet.workerFromWire(response.worker),
+      ),
+    revokeWorker: (who, worker) =>
+      call(
+        by(who),
+        (options) => coordinator.revokeWorker({ worker }, options),
         (response) => fleet.workerFromWire(response.worker),
       ),
     listTokens: (who, page) =>

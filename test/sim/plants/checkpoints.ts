@@ -11,8 +11,8 @@ export const CHECKPOINT_PLANTS: Plant[] = [
         file: 'src/state/checkpoints.ts',
         find: 'const attempt = state.attempts.get(mutation.attempt);',
         replace:
-          'const attempt = state.attempts.get(mutation.attempt) ?? ' +
-          "[...state.attempts.values()].find((one) => mutation.attempt.startsWith(one.task + '.'));",
+          'const attempt = state.attempts.get(mutation.attempt) ?? [...state.attempts.values()]' +
+          ".find((one) => mutation.attempt.startsWith(one.task + '.'));",
       },
       {
         file: 'src/state/checkpoints.ts',
