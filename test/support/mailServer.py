@@ -23,7 +23,7 @@ class Printed:
 
 def check(server, session, envelope, mechanism, auth):
     good = auth.login == b"drover" and auth.password == b"correct-horse"
-    return AuthResult(success=good, auth_data=auth.login)
+    return AuthResult(success=good, handled=False, auth_data=auth.login)
 
 
 mode, cert, key = sys.argv[1:4]

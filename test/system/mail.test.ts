@@ -18,7 +18,7 @@ interface Mail {
   to: string[];
   text: string;
   tls: boolean;
-  user: string | false;
+  user: string | null;
 }
 
 const folder = mkdtempSync(path.join(tmpdir(), 'drover-mail-'));
@@ -115,5 +115,5 @@ test('without TLS only where that is said', async () => {
   await expect(channel(port).send(message, never)).rejects.toThrow('has no STARTTLS');
   await channel(port, { tls: 'none', user: '', passwordFile: '' }).send(message, never);
   await expect.poll(() => mails.length).toBe(1);
-  expect(mails[0]).toMatchObject({ tls: false, user: false });
+  expect(mails[0]).toMatchObject({ tls: false, user: null });
 });
