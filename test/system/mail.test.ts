@@ -46,7 +46,7 @@ afterEach(async () => {
 async function serve(mode: 'starttls' | 'plain'): Promise<{ port: number; mails: Mail[] }> {
   const script = path.join(ROOT, 'test/support/mailServer.py');
   child = spawn(python, ['-W', 'ignore', script, mode, file('cert.pem'), file('key.pem')], {
-    stdio: ['pipe', 'pipe', 'inherit'],
+    stdio: ['pipe', 'pipe', 'ignore'],
   });
   const lines = createInterface({ input: child.stdout! });
   const ended = once(child, 'exit').then(() => Promise.reject(new Error('no mail server')));
