@@ -2,6 +2,7 @@
 import { NAME_RULES, NOTICES } from '../model/jobParts.ts';
 import type { SubmittedSpec } from '../protocol/jobSpec.ts';
 import { oneOf, UsageError, type OptionTable } from './args.ts';
+import { parseDuration } from './durations.ts';
 import { asText } from './values.ts';
 
 type Secret = NonNullable<SubmittedSpec['secrets']>[number];
@@ -16,6 +17,9 @@ export const ruleOptions = {
   },
   'may-submit': { kind: 'flag', help: 'give it a token, so that it can submit jobs' },
   'outlive-parent': { kind: 'flag', help: 'go on when the job that submitted it ends' },
+  'idle-warn': { kind: 'text', value: 'D', help: 'say so when its devices idle so long' },
+  'idle-stop': { kind: 'text', value: 'D', help: 'stop it when its devices idle so long' },
+  'idle-below': { kind: 'text', value: 'P', help: 'idle is below so many percent (default 5)' },
   notify: {
     kind: 'list',
     value: 'CHANNEL[:ON]',
@@ -35,6 +39,15 @@ export const RULE_READERS: Record<string, Reader> = {
   },
   maySubmit: (spec, value) => (rules(spec).maySubmit = value === true),
   outliveParent: (spec, value) => (rules(spec).outliveParent = value === true),
+  idleWarn: (spec, value, what) => readIdle(spec, { action: 'warn' }, value, what),
+  idleStop: (spec, value, what) => readIdle(spec, { action: 'stop' }, value, what),
+  idleBelow(spec, value, what) {
+    const belowPercent = Number(asText(value, what).replace(/%$/, ''));
+    if (!(belowPercent >= 0 && belowPercent <= 100)) {
+      throw new UsageError(`${what} is a percentage from 0 to 100`);
+    }
+    rules(spec).idle = { ...rules(spec).idle, belowPercent };
+  },
   notify(spec, value, what) {
     const told: unknown[] = Array.isArray(value) ? value : [value];
     rules(spec).notify = told.map((rule) => notifyOf(rule, what));
@@ -42,6 +55,16 @@ export const RULE_READERS: Record<string, Reader> = {
   ifNamed: (spec, value, what) =>
     (rules(spec).nameTaken = oneOf(asText(value, what), NAME_RULES, what)),
 };
+
+function readIdle(
+  spec: SubmittedSpec,
+  rule: { action: 'warn' | 'stop' },
+  value: unknown,
+  what: string,
+): void {
+  const forMs = parseDuration(asText(value, what), what);
+  rules(spec).idle = { ...rules(spec).idle, ...rule, forMs };
+}
 
 function secretOf(text: string, what: string): Secret {
   const at = text.indexOf('=');

@@ -11,6 +11,7 @@ import { EXIT } from './exitCodes.ts';
 import { detach, watchInterrupts } from './interrupts.ts';
 import type { CliIo } from './io.ts';
 import { ruleOptions } from './ruleDraft.ts';
+import { environmentOptions } from './environmentDraft.ts';
 import { keepOptions } from './keepDraft.ts';
 import { toSpec } from './jobDraft.ts';
 import { explainEnd, judgeEnd, waitForEnd } from './jobEnd.ts';
@@ -59,6 +60,7 @@ export const jobOptions = {
   input: { kind: 'list', value: 'NAME=URI', help: 'read-only at $DROVER_INPUTS/NAME' },
   retries: { kind: 'text', value: 'N', help: 'start again up to N times after a failure' },
   time: { kind: 'text', value: 'D', help: 'time limit: 90m, 2h, 1-00:00:00' },
+  ...environmentOptions,
   ...keepOptions,
   ...ruleOptions,
   'start-within': { kind: 'text', value: 'D', help: 'give up when it has not started by then' },

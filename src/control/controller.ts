@@ -5,6 +5,7 @@ import type { SchedulePolicy } from '../core/schedule/plan.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
+import type { IdleRule } from '../model/jobParts.ts';
 import { SCOPES } from '../model/token.ts';
 import type { Timers } from '../protocol/agent.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
@@ -41,6 +42,8 @@ export interface ControllerSettings {
   loops: Record<LoopPeriod, number>;
   pools: readonly PoolPolicy[];
   schedule: SchedulePolicy;
+  /** For jobs that have no rule of their own; absent or null: none. */
+  idleDevices?: IdleRule | null;
   /** Whom jobs that name nobody tell; absent: nobody. */
   tell?: TellDefaults;
 }
@@ -52,6 +55,8 @@ export interface ControllerOptions {
   history: History;
   planner: Planner;
   logs: LogStore;
+  /** What is measured of jobs; absent: it is not kept. */
+  jobMetrics?: LogStore;
   /** Where jobs' secrets come from; absent: from nowhere. */
   secrets?: readonly SecretSource[];
   /** Where people can be told; absent: nowhere. */
@@ -77,7 +82,7 @@ export interface Controller {
 const DEFAULT_TENANT = 'default';
 
 export function createController(options: ControllerOptions): Controller {
-  const { clock, random, log, settings, history, logs, planner } = options;
+  const { clock, random, log, settings, history, planner } = options;
   const { halfLifeMs } = settings.schedule;
   const { pools, tell = {} } = settings;
   const state = new State(options.snapshot, { pools, halfLifeMs, tell });
@@ -104,7 +109,8 @@ export function createController(options: ControllerOptions): Controller {
   const jobs = createJobs({ ...common, reasons, pools });
   const checkpointAsks = new CheckpointAsks();
   const core = { state, mutate, committer, sessions, clock, random, checkpointAsks };
-  const agents = createAgents({ ...core, tunnels, timers: settings.timers });
+  const { timers, idleDevices = null } = settings;
+  const agents = createAgents({ ...core, tunnels, timers, idleDevices });
   const loops: Loop[] = [];
   const metrics = createMetrics({ ...core, loops: () => loops });
   const loop = (name: string, periodMs: number, step: () => Promise<void>): Loop => {

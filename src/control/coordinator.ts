@@ -51,7 +51,7 @@ export interface ControllerParts {
 }
 
 export function createCoordinator(options: ControllerOptions, parts: ControllerParts): Coordinator {
-  const { history, logs, planner, settings } = options;
+  const { history, logs, jobMetrics, planner, settings } = options;
   const { core, jobs, agents, tunnels, loops, metrics, reasons, settled } = parts;
   const { state, sessions, committer, clock } = core;
   const cluster = {
@@ -64,7 +64,7 @@ export function createCoordinator(options: ControllerOptions, parts: ControllerP
   return checkScopes({
     ...createFleet({ ...core, cluster }),
     ...jobs,
-    ...createLogAccess({ state, history, logs, jobs, agents, clock }),
+    ...createLogAccess({ state, history, logs, jobMetrics, jobs, agents, clock }),
     ...createWhy({ state, planner, settled, clock, reasons, getJob: jobs.getJob }),
     ...createReceipts({ history, clock, getJob: jobs.getJob }),
     ...createPlan({ state, planner, settled, committer, clock, pools: settings.pools }),

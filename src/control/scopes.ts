@@ -35,6 +35,7 @@ const SCOPE_OF = {
   cluster: 'fleet:read',
   listWorkers: 'fleet:read',
   setDraining: 'fleet:manage',
+  revokeWorker: 'fleet:manage',
   listTokens: 'tokens:manage',
   createToken: 'tokens:manage',
   revokeToken: 'tokens:manage',

@@ -199,6 +199,10 @@ function fleetCalls(tokens: Map<string, Principal>, tokenWith: FakeCoordinator['
       if (id !== worker.id) throw new DroverError('NOT_FOUND', `There is no worker ${id}`);
       return (worker = { ...worker, draining });
     },
+    async revokeWorker(_who, id) {
+      if (id !== worker.id) throw new DroverError('NOT_FOUND', `There is no worker ${id}`);
+      return (worker = { ...worker, draining: true });
+    },
     listTokens: async (_who, query) => paged([...tokens.values()].map(viewOf), query),
     async createToken(_who, { scopes }) {
       const secret = tokenWith(...scopes);

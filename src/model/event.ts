@@ -13,6 +13,7 @@ export const EVENT_KINDS = [
   'checkpoint.added',
   'task.nominated',
   'task.withdrawn',
+  'job.idle',
   'job.inside',
   'secrets.given',
   'worker.joined',

@@ -8,6 +8,7 @@ import { checkSecrets, secretSettings } from './secretSettings.ts';
 import { checkNotify, notifySettings } from './notifySettings.ts';
 import { poolSettings } from './poolSettings.ts';
 import { readSecrets, refuseSecret, SHORTEST_SECRET } from './secretFiles.ts';
+import { IDLE_ACTIONS } from './jobParts.ts';
 import { loadConfig } from '../lib/config.ts';
 import { DroverError } from '../lib/errors.ts';
 
@@ -114,10 +115,30 @@ const agent = section({
     folder: text.default(''),
     maxBytes: bytes.default(100 * GIB),
   }),
+  /** Which of them starts images: the first that works, this one, or none. */
+  containerRuntime: z
+    .enum(['auto', 'podman', 'docker', 'apptainer', 'enroot', 'none'])
+    .default('auto'),
+  /** Whether the machine is itself a container. */
+  insideContainer: z.enum(['auto', 'yes', 'no']).default('auto'),
+  /** What was built from lock files, and images as files. */
+  environments: section({
+    keep: z.int().min(1).max(10_000).default(20),
+    maxBytes: bytes.default(100 * GIB),
+  }),
+  /** How often an attempt's CPU, memory and devices are measured. */
+  metricsMs: duration.min(100).default(10 * SECOND),
   accepts: section({
     tenants: z.array(z.string().min(1).max(100)).max(1000).default([]),
     interruptibleOnly: z.boolean().default(false),
   }),
+});
+
+/** For jobs that have no rule of their own on devices that do nothing. */
+const idleDevices = section({
+  belowPercent: z.number().min(0).max(100).default(5),
+  forMs: duration.min(SECOND).default(30 * MINUTE),
+  action: z.enum(['none', ...IDLE_ACTIONS]).default('warn'),
 });
 
 const fleet = section({
@@ -145,6 +166,7 @@ const sections = z.strictObject({
   schedule,
   logs,
   agent,
+  idleDevices,
   fleet,
   limits,
 });

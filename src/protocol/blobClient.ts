@@ -4,24 +4,21 @@ import { createReadStream } from 'node:fs';
 import { open, rename, rm, stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Dispatcher, request } from 'undici';
+import type { Dispatcher } from 'undici';
 import { BatchWriter } from '../lib/batchWriter.ts';
 import { blobHashOf, type BlobHash } from '../model/blob.ts';
-import { ATTEMPT_HEADER, MISSING_HASHES, type BlobView } from './blobs.ts';
+import { attemptHeader, type BlobClientOptions, send } from './blobHttp.ts';
+import { MISSING_HASHES, type BlobView } from './blobs.ts';
 import {
   ApiError,
   asConnectionError,
   call,
   ConnectionError,
   mayPass,
-  type HttpOptions,
   retryPauseMs,
 } from './http.ts';
 
-export interface BlobClientOptions extends HttpOptions {
-  /** An agent's attempt, for whose tenant it calls with its worker token. */
-  attempt?: string | undefined;
-}
+export type { BlobClientOptions } from './blobHttp.ts';
 
 export interface TransferOptions {
   /** Bytes done so far, of how many. */
@@ -32,8 +29,6 @@ export interface TransferOptions {
 /** Tries of one transfer in a row that moved nothing. */
 const TRIES = 6;
 const BUFFER_BYTES = 256 * 1024;
-/** The longest silence of a transfer; the server has the same. */
-const SILENCE_MS = 300_000;
 
 /** Those of `hashes` that have to be sent, in their order. */
 export async function missingBlobs(
@@ -78,8 +73,9 @@ export async function putBlob(
     transfer.hash !== undefined && transfer.size !== undefined
       ? { hash: transfer.hash, size: transfer.size }
       : await hashFile(path, { signal: transfer.signal });
-  const chunks = (): AsyncIterable<Uint8Array> => fileChunks(path);
-  return sendBlob(options, { hash, size, chunks }, transfer);
+  const body = (): Readable =>
+    Readable.from(told(fileChunks(path), 0, size, transfer), { objectMode: false });
+  return sendBlob(options, { hash, size, body }, transfer);
 }
 
 /** Sends what is in memory: a manifest, a text. */
@@ -88,22 +84,21 @@ export function putBytes(
   bytes: Uint8Array,
   transfer: TransferOptions = {},
 ): Promise<BlobView> {
-  const chunks = (): AsyncIterable<Uint8Array> => Readable.from(bytes.length > 0 ? [bytes] : []);
-  return sendBlob(options, { hash: blobHashOf(bytes), size: bytes.length, chunks }, transfer);
+  const content = { hash: blobHashOf(bytes), size: bytes.length, body: () => bytes };
+  return sendBlob(options, content, transfer);
 }
 
 function sendBlob(
   options: BlobClientOptions,
-  { hash, size, chunks }: { hash: BlobHash; size: number; chunks: () => AsyncIterable<Uint8Array> },
+  { hash, size, body }: { hash: BlobHash; size: number; body: () => Readable | Uint8Array },
   transfer: TransferOptions,
 ): Promise<BlobView> {
   return repeated(transfer, async () => {
-    const content = Readable.from(told(chunks(), 0, size, transfer), { objectMode: false });
     const response = await send(options, {
       method: 'PUT',
       path: `/v1/blobs/${hash}`,
       headers: { 'content-type': 'application/octet-stream', 'content-length': String(size) },
-      body: content,
+      body: body(),
       signal: transfer.signal,
     });
     const { data } = (await response.body.json()) as { data: BlobView };
@@ -245,58 +240,6 @@ async function repeated<Result>(
       await delay(retryPauseMs(failures), undefined, { signal });
     }
   }
-}
-
-interface Sent {
-  method: 'GET' | 'PUT';
-  path: string;
-  headers: Record<string, string>;
-  body?: Readable;
-  signal?: AbortSignal | undefined;
-}
-
-/** A success, or a signed URL followed to one: without our token, which is not for others. */
-async function send(options: BlobClientOptions, sent: Sent): Promise<Dispatcher.ResponseData> {
-  const { method, path, body, signal } = sent;
-  const headers: Record<string, string> = { ...sent.headers, ...attemptHeader(options) };
-  if (options.token) headers['authorization'] = `Bearer ${options.token}`;
-  if (options.userAgent) headers['user-agent'] = options.userAgent;
-  const common = {
-    signal: signal ?? null,
-    headersTimeout: SILENCE_MS,
-    bodyTimeout: SILENCE_MS,
-  };
-  try {
-    const url = options.url.replace(/\/+$/, '') + path;
-    const response = await request(url, { ...common, method, headers, body: body ?? null });
-    const { location } = response.headers;
-    if (response.statusCode !== 307 || typeof location !== 'string') return await good(response);
-    await response.body.dump();
-    return await good(await request(location, { ...common, method, headers: sent.headers }));
-  } catch (error) {
-    if (error instanceof ApiError) throw error;
-    throw asConnectionError(options, error, signal);
-  }
-}
-
-async function good(response: Dispatcher.ResponseData): Promise<Dispatcher.ResponseData> {
-  const { statusCode } = response;
-  if (statusCode < 300) return response;
-  const text = await response.body.text();
-  throw new ApiError(statusCode, problemIn(text, statusCode));
-}
-
-function problemIn(text: string, status: number): { code?: string; detail?: string } {
-  try {
-    return JSON.parse(text) as { code?: string; detail?: string };
-  } catch {
-    // Not ours: a proxy's, or S3's own XML.
-    return { code: 'UNEXPECTED_RESPONSE', detail: `the answer was ${status}` };
-  }
-}
-
-function attemptHeader({ attempt }: BlobClientOptions): Record<string, string> {
-  return attempt === undefined ? {} : { [ATTEMPT_HEADER]: attempt };
 }
 
 function fileChunks(path: string): AsyncIterable<Buffer> {

@@ -204,6 +204,10 @@ export class FakeCoordinator extends FakeRest implements Coordinator {
     return { ...found.view };
   }
 
+  async revokeWorker(who: Principal, worker: string): Promise<WorkerView> {
+    return this.setDraining(who, worker, true);
+  }
+
   async listTokens(who: Principal, page: PageQuery): Promise<Page<TokenView>> {
     allow(who, 'tokens:manage');
     return pageOf(

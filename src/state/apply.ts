@@ -13,7 +13,7 @@ import { observe } from './observe.ts';
 import type { State } from './state.ts';
 import { submit } from './submit.ts';
 import { createToken, revokeToken } from './tokens.ts';
-import { drain, join, moveLiveWorker } from './workers.ts';
+import { drain, join, moveLiveWorker, revokeWorker } from './workers.ts';
 
 export function apply(state: State, mutation: Mutation, nowMs: number): Result {
   switch (mutation.kind) {
@@ -51,6 +51,8 @@ export function apply(state: State, mutation: Mutation, nowMs: number): Result {
       return join(state, mutation, nowMs);
     case 'move-worker':
       return moveLiveWorker(state, mutation, nowMs);
+    case 'revoke-worker':
+      return revokeWorker(state, mutation, nowMs);
     case 'drain':
       return drain(state, mutation, nowMs);
     case 'note': {

@@ -145,7 +145,9 @@ function settleTask(
     else requeue(state, live, task, 0, 'another member of the gang failed', nowMs, attempt);
     return;
   }
-  const decision = decideRetry(ending, {
+  // Only the controller knows why it asked for a stop.
+  const told = ending.cause === 'cancelled' ? { ...ending, message: attempt.message } : ending;
+  const decision = decideRetry(told, {
     failures: gang ? sum(live.tasks, (member) => member.failures) : task.failures,
     interruptions: gang ? sum(live.tasks, (member) => member.interruptions) : task.interruptions,
     retries: spec.retries,

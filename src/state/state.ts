@@ -234,7 +234,7 @@ export class State {
       attempts: new Map(),
     };
     this.workers.set(worker.id, live);
-    this.workersByToken.set(worker.tokenHash, live);
+    if (worker.tokenHash !== '') this.workersByToken.set(worker.tokenHash, live);
     this.workersByMachine.set(worker.machine, live);
     this.deltas.workers.add(worker.id);
     return live;

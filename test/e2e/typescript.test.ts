@@ -25,9 +25,9 @@ let journey: Journey;
 let client: Client;
 let folder: string;
 beforeAll(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), 'drover-package-'));
   journey = await startJourney({ args: ['--resources', 'cpus=4,mem=4Gi'] });
   client = new Client(journey);
-  folder = mkdtempSync(path.join(tmpdir(), 'drover-package-'));
 });
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });

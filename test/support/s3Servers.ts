@@ -56,6 +56,8 @@ async function start(
   const command = path.resolve(PYTHON_PLACE, program);
   if (!existsSync(command)) throw new Error(`${command} is not there: make python-packages`);
   const child = spawn(command, args, { env: { PATH: process.env['PATH'], ...env } });
+  // The last resort, for a test that failed before it could stop its server.
+  process.once('exit', () => child.kill('SIGKILL'));
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
   let output = '';
   const endpoint = await new Promise<string>((resolve, reject) => {

@@ -46,6 +46,7 @@ const noLogs: LogStore = {
 export interface TestControllerOptions {
   pools?: PoolPolicy[];
   logs?: LogStore;
+  jobMetrics?: LogStore;
   log?: Log;
   /** Stands between the controller and the disk. */
   commit?: (store: Store, batch: WriteBatch) => Promise<void>;
@@ -88,6 +89,7 @@ export class TestController {
       history,
       planner: createPlanner(random),
       logs: this.#options.logs ?? noLogs,
+      ...(this.#options.jobMetrics && { jobMetrics: this.#options.jobMetrics }),
       clock: this.clock,
       random,
       channels: this.#options.channels ?? new Map(),

@@ -19,7 +19,7 @@ import { openSecrets } from '../../secrets/open.ts';
 import type { Store } from '../../store/contract.ts';
 import { HISTORY_CALLS, historyClient, type HistoryCalls } from '../../store/historyCalls.ts';
 import { rebuild, type StoreSettings } from '../../store/open.ts';
-import type { LogThreadOptions } from './logs.ts';
+import type { LogCalls, LogThreadOptions } from './logs.ts';
 import { startThread, type ThreadData } from './start.ts';
 
 export interface StateThreadOptions {
@@ -50,12 +50,23 @@ const writer = startThread<Pick<Store, 'lead' | 'commit' | 'close'>, StoreSettin
   died,
 );
 // These load their code while the store is being read.
-const logs = startThread<LogStore, LogThreadOptions>(
+const logs = startThread<LogCalls, LogThreadOptions>(
   'logs',
   options.logs,
-  ['append', 'read', 'wait', 'offsets', 'close'],
+  [
+    ...(['append', 'read', 'wait', 'offsets', 'close'] as const),
+    ...(['metricsAppend', 'metricsRead', 'metricsWait', 'metricsOffsets'] as const),
+  ],
   died,
 );
+const jobMetrics: LogStore = {
+  append: (chunks) => logs.calls.metricsAppend(chunks),
+  read: (job, query) => logs.calls.metricsRead(job, query),
+  wait: (job, after, waitMs) => logs.calls.metricsWait(job, after, waitMs),
+  offsets: (job) => logs.calls.metricsOffsets(job),
+  // With the thread's logs.
+  close: () => Promise.resolve(),
+};
 const planner = startThread<Planner, SchedulePolicy>(
   'planner',
   options.controller.schedule,
@@ -92,6 +103,7 @@ async function boot(): Promise<void> {
     history: historyClient(reader.calls),
     planner: planner.calls,
     logs: logs.calls,
+    jobMetrics,
     secrets: openSecrets(options.secrets, process.env),
     channels: await channels(),
     clock: systemClock,

@@ -216,8 +216,15 @@ test('the description has every route', async () => {
 
 test('a store that cannot be asked is no 404; a sender that stands still is let go', async () => {
   const away = new DroverError('UNAVAILABLE', 'The S3 of the blob store does not answer');
+  let isAway = true;
   await using broken = await startBlobGateway({
-    verbs: { stat: () => Promise.reject(away), missing: () => Promise.reject(away) },
+    verbs: {
+      stat: () => Promise.reject(away),
+      missing: async (_, hashes) => {
+        if (isAway) throw away;
+        return [...hashes];
+      },
+    },
     transferSilenceMs: 100,
   });
   const { status, json } = await broken.call('GET', path(helloHash));
@@ -225,6 +232,7 @@ test('a store that cannot be asked is no 404; a sender that stands still is let 
   const asked = await broken.call('POST', '/v1/blobs/missing', { body: { hashes: [helloHash] } });
   expect([asked.status, asked.json.code]).toEqual([503, 'UNAVAILABLE']);
 
+  isAway = false;
   const silent = request(`${broken.url}${path(helloHash)}`, {
     method: 'PUT',
     headers: {

@@ -10,6 +10,7 @@ import { AfterChecker } from './after.ts';
 import { AttemptChecker } from './attempts.ts';
 import { CancelChecker } from './cancels.ts';
 import { CapacityChecker } from './capacity.ts';
+import { CheckpointChecker } from './checkpoints.ts';
 import type { LogDisk } from '../logs.ts';
 import { DeliveryChecker, type Position } from './delivery.ts';
 import type { Disk } from './disk.ts';
@@ -40,6 +41,7 @@ export class Checker {
   readonly #attempts = new AttemptChecker(this.mirror);
   readonly #cancels = new CancelChecker(this.mirror);
   readonly #capacity = new CapacityChecker(this.mirror);
+  readonly #checkpoints = new CheckpointChecker(this.mirror);
   readonly #delivery: DeliveryChecker;
   readonly #epochs = new EpochChecker();
   readonly #gangs = new GangChecker(this.mirror);
@@ -86,6 +88,7 @@ export class Checker {
       this.#idle.committed(commit);
       this.#cancels.committed(commit);
       this.#results.committed(commit);
+      this.#checkpoints.committed(commit);
     });
     return commit;
   }
@@ -149,7 +152,13 @@ export class Checker {
       this.#attempts.started(machine, order);
       this.#capacity.started(machine, order);
       this.#results.started(machine, order.uid);
+      this.#checkpoints.started(order);
     });
+  }
+
+  /** An attempt has something that may be resumed from, and says so from now on. */
+  saved(uid: string, manifest: string): void {
+    this.#checkpoints.saved(uid, manifest);
   }
 
   wiped(machine: string): void {

@@ -1,5 +1,6 @@
 /** Every planted bug. */
 import { AGENTS_PLANTS } from './agents.ts';
+import { CHECKPOINT_PLANTS } from './checkpoints.ts';
 import { DURABILITY_PLANTS } from './durability.ts';
 import { MONEY_PLANTS } from './money.ts';
 import { PLACEMENT_PLANTS } from './placement.ts';
@@ -12,4 +13,5 @@ export const PLANTS: readonly Plant[] = [
   ...PLACEMENT_PLANTS,
   ...MONEY_PLANTS,
   ...SCHEDULE_PLANTS,
+  ...CHECKPOINT_PLANTS,
 ];

@@ -1,0 +1,45 @@
+/** What an attempt used in all, from the lines that were written while it ran. */
+import { appendFileSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  METRICS_FILE,
+  parseMetricLine,
+  SYSTEM,
+  SYSTEM_METRICS_FILE,
+  USED,
+  type MetricLine,
+} from '../../model/metric.ts';
+
+/** `repair`: ends a line that an agent left half written, so that the next is one of its own. */
+export function readLines(path: string, repair = false): MetricLine[] {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+  if (repair && text !== '' && !text.endsWith('\n')) appendFileSync(path, '\n');
+  return text.split('\n').flatMap((line) => parseMetricLine(line) ?? []);
+}
+
+export function usedFacts(home: string): Record<string, string> {
+  const lines = readLines(join(home, SYSTEM_METRICS_FILE));
+  const peak = Math.max(...valuesOf(lines, SYSTEM.memoryBytes));
+  const percents = valuesOf(lines, SYSTEM.devicePercent);
+  const mean = percents.reduce((total, one) => total + one, 0) / percents.length;
+  return {
+    ...(Number.isFinite(peak) && { [USED.peakMemoryBytes]: String(peak) }),
+    ...(Number.isFinite(mean) && { [USED.meanDevicePercent]: mean.toFixed(1) }),
+    [USED.metricsFileBytes]: String(sizeOf(join(home, METRICS_FILE))),
+    [USED.systemFileBytes]: String(sizeOf(join(home, SYSTEM_METRICS_FILE))),
+  };
+}
+
+function valuesOf(lines: readonly MetricLine[], name: string): number[] {
+  return lines.flatMap(({ values }) => values[name] ?? []);
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
