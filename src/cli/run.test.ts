@@ -185,7 +185,7 @@ describe('run', () => {
     [['run', '--'], 'there is no command'],
     [['run', 'echo', 'hi'], 'the command goes after --'],
     [['run', '--gpu', '1', '--', 'x'], 'did you mean --gpus?'],
-    [['run', '--image', 'i', '--', 'x'], 'unknown option --image'],
+    [['run', '--imgae', 'i', '--', 'x'], 'did you mean --image'],
     [['run', '--array', '0', '--gang', '2', '--', 'x'], '--array and --gang exclude each other'],
     [['run', '--gang', '0', '--', 'x'], '--gang "0" is not a whole number from 1 up'],
     [['run', '--env', 'NOT_SET', '--', 'x'], 'it is not set here'],

@@ -135,7 +135,7 @@ test('copies out of a running job and into it, and out of what it left', async (
   expect(readdirSync(folder).filter((name) => name.startsWith('.drover'))).toEqual([]);
 });
 
-test('what nothing names is collected when it is old; what a job or a name holds stays', async () => {
+test('what nothing names is collected when it is old; what something names stays', async () => {
   put('unused.bin', 'nobody wants this');
   await ok('data', 'put', 'unused.bin');
   await ok('data', 'rm', 'unused.bin');

@@ -42,11 +42,11 @@ async function prepare(uri: string, env: Record<string, string>, maxBytes = 1e9,
   const task = { command: [], env: {} as Record<string, string>, workdir: '' };
   await step.prepare!({
     order: order(['true'], { inputs: [{ name: 'it', uri, hash }] }),
-    ...{ stage, home: '/home', task, facts, secrets: {} },
+    ...{ stage, home: '/attempt', task, facts, secrets: {} },
     signal: new AbortController().signal,
     say: () => undefined,
   });
-  expect(task.env['DROVER_INPUTS']).toBe('/home/inputs');
+  expect(task.env['DROVER_INPUTS']).toBe('/attempt/inputs');
   return { at: path.join(stage, 'inputs/it'), fact: facts['input.it'] };
 }
 

@@ -126,8 +126,10 @@ const POLITE =
   'trap stop TERM; while :; do sleep 0.05; done';
 
 test('preempted, or stopped by a budget: saved in the grace, and resumed', async () => {
-  const lower = await server.running(saving(POLITE, { ...only('a'), graceMs: 10_000 }));
-  const other = await server.running(saving(POLITE, { ...only('b'), graceMs: 10_000 }));
+  // No interval comes in between.
+  const more = { graceMs: 10_000, checkpoint: { everyMs: 600_000 } };
+  const lower = await server.running(saving(POLITE, { ...only('a'), ...more }));
+  const other = await server.running(saving(POLITE, { ...only('b'), ...more }));
   const higher = await server.submit(shell('sleep 0.2', { ...only('a'), priority: 'production' }));
   await server.client.setBudget({
     ...{ tenant: 'default', user: '', weight: 1, deviceMillis: null, microsPerDay: null },
