@@ -156,7 +156,7 @@ export const SCHEDULE_PLANTS: Plant[] = [
     patches: [
       {
         file: 'src/control/logAccess.ts',
-        find: 'if (endedAtMs !== null && !(await tailMissing(who, job, endedAtMs))) {',
+        find: 'if (endedAtMs !== null && !(await tailMissing(who, job, endedAtMs, metrics))) {',
         replace: 'if (endedAtMs !== null && tailMissing) {',
       },
     ],
