@@ -97,7 +97,7 @@ function noRuntime({ insideContainer }: ContainerOptions): string {
   );
 }
 
-export const nameOf = (uid: string): string => `drover-${uid}`;
+const nameOf = (uid: string): string => `drover-${uid}`;
 
 function launchBy(host: ContainerHost, one: Container, env: Record<string, string>): Launch {
   if (host.runtime === 'apptainer') return apptainerLaunch(host, one, env);
