@@ -23,15 +23,16 @@ const PRIVATE_V4 = `0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/1
 const PRIVATE_V6 = `::/96 ::ffff:0:0/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/23
   2001:db8::/32 2002::/16 3fff::/20 5f00::/16 fc00::/7 fe80::/10 fec0::/10 ff00::/8`;
 
-const refused = new BlockList();
-for (const [subnets, family] of [
-  [PRIVATE_V4, 'ipv4'],
-  [PRIVATE_V6, 'ipv6'],
-] as const) {
+/** A list for each: with one for both, every IPv4 address would be one inside ::ffff:0:0/96. */
+const refused = { ipv4: blocked(PRIVATE_V4, 'ipv4'), ipv6: blocked(PRIVATE_V6, 'ipv6') };
+
+function blocked(subnets: string, family: 'ipv4' | 'ipv6'): BlockList {
+  const list = new BlockList();
   for (const subnet of subnets.split(/\s+/)) {
     const [net = '', bits = ''] = subnet.split('/');
-    refused.addSubnet(net, Number(bits), family);
+    list.addSubnet(net, Number(bits), family);
   }
+  return list;
 }
 
 /** Where to connect for this host. Throws where it, or one of its addresses, is not allowed. */
@@ -59,5 +60,6 @@ export function isPrivate(address: string): boolean {
   const family = isIP(address);
   // What is no address at all is nothing to connect to.
   if (family === 0) return true;
-  return refused.check(address, family === 6 ? 'ipv6' : 'ipv4');
+  const kind = family === 6 ? 'ipv6' : 'ipv4';
+  return refused[kind].check(address, kind);
 }

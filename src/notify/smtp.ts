@@ -50,8 +50,10 @@ export async function sendMail(relay: Relay, mail: Mail, signal: AbortSignal): P
     await talk.say('DATA', 354);
     await talk.say(`${mail.text.replaceAll(/^\./gm, '..')}\r\n.`, 250);
     talk.socket.end('QUIT\r\n');
-  } finally {
     talk.socket.destroySoon();
+  } catch (error) {
+    talk.socket.destroy();
+    throw error;
   }
 }
 
