@@ -223,31 +223,6 @@ describe('the spool', () => {
     expect(controller.requests[0]?.[0]?.bytes).toEqual(Buffer.from('one\n'));
   });
 
-  it('sends metrics apart from the output, and only whole lines of them', async () => {
-    const one = attempt('a', 'out\n');
-    const [stdoutPath, offsetsPath] = [join(dir, 'metrics'), join(dir, 'metric-offsets')];
-    // The agent has measured nothing yet.
-    attempts.push({
-      ...one,
-      metrics: true,
-      stdoutPath,
-      stderrPath: join(dir, 'none'),
-      offsetsPath,
-    });
-    writeFileSync(stdoutPath, '{"a": 1}\n{"a"');
-    const spool = start({ quietMs: 10 });
-    await until(() => controller.output.get('a/metrics') === '{"a": 1}\n');
-    await pause(40);
-    expect(controller.output.get('a/metrics')).toBe('{"a": 1}\n');
-    appendFileSync(stdoutPath, ': 2}\n{"a": 3}');
-    await until(() => controller.output.get('a/metrics') === '{"a": 1}\n{"a": 2}\n');
-    for (const each of attempts) each.ended = true;
-    spool.changed();
-    await Promise.all([spool.whenDrained('a'), spool.whenDrained('a/metrics')]);
-    expect(controller.output.get('a/metrics')).toBe('{"a": 1}\n{"a": 2}\n{"a": 3}');
-    expect(controller.stdout('a')).toBe('out\n');
-  });
-
   it('leaves a refused stream alone for a while and others go on', async () => {
     attempt('bad', 'x\n', true);
     const good = attempt('good', 'y\n');

@@ -88,7 +88,8 @@ test('its own and what is seen of it, over a killed agent: each line once', asyn
     '[ $i -eq 20 ] && { echo half way; ' +
     `${go.wait}; }; n=0; while [ $n -lt 30000 ]; do n=$((n+1)); done; done; ` +
     `printf '{"step": 99, "loss": null, "done": 1, "system.cpuPercent": 5, "word": "x"}\\n` +
-    'no json\\n\' >>"$DROVER_METRICS_FILE"; sleep 0.5; printf \'{"last": 7}\' >>"$DROVER_METRICS_FILE"';
+    'no json\\n\' >>"$DROVER_METRICS_FILE"; sleep 0.5; ' +
+    'printf \'{"last": 7}\' >>"$DROVER_METRICS_FILE"';
   const resources = { cpuMillis: 100, device: { models: ['mute'] } };
   const { job, attempt } = await server.running(shell(burn, { resources }));
   expect(attempt.n).toBe(1);

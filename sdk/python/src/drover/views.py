@@ -111,6 +111,8 @@ class JobRules(TypedDict, total=False):
     maySubmit: bool
     outliveParent: bool
     outputs: List[str]
+    # 0: none.
+    requeueExitCode: int
 
 
 class JobSpec(TypedDict, total=False):
