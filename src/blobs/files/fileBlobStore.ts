@@ -7,13 +7,14 @@ import { mkdir, open, opendir, rename, rm, stat, unlink, utimes } from 'node:fs/
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { Clock } from '../../lib/clock.ts';
+import { HashThread } from '../../lib/hashThread.ts';
 import { type BlobHash, hexOf, isBlobHash } from '../../model/blob.ts';
 import { eachAtOnce } from '../atOnce.ts';
 import type { BlobContent, BlobEntry, BlobRange, BlobStat, BlobStore } from '../contract.ts';
 import { noSuchBlob } from '../errors.ts';
 import { BLOB_LIMITS } from '../limits.ts';
 import { tenantFolder } from '../names.ts';
-import { verified } from '../verify.ts';
+import { Stated } from '../verify.ts';
 import { ifThere, onDisk } from './diskErrors.ts';
 import { leftoverPrefix, sweepLeftovers } from './leftovers.ts';
 import { writeAll } from './writeAll.ts';
@@ -46,6 +47,7 @@ class FileBlobStore implements BlobStore {
   readonly #clock: Clock;
   readonly #temporary: string;
   readonly #refreshMs: number;
+  readonly #hashThread = new HashThread();
 
   constructor(options: FileBlobStoreOptions, temporary: string) {
     const { folder, clock, refreshMs = BLOB_LIMITS.refreshMs } = options;
@@ -64,7 +66,7 @@ class FileBlobStore implements BlobStore {
     if (await this.#found(tenant, hash)) return { created: false };
     const name = join(this.#temporary, `${leftoverPrefix()}-${randomUUID()}`);
     try {
-      await writeAll(name, verified(hash, size, content));
+      await writeAll(name, content, new Stated(hash, size), this.#hashThread);
       await onDisk('store the blob', () => publish(name, this.#path(tenant, hash)));
     } catch (error) {
       await rm(name, { force: true });
@@ -110,7 +112,9 @@ class FileBlobStore implements BlobStore {
     return Promise.resolve(undefined);
   }
 
-  async close(): Promise<void> {}
+  close(): Promise<void> {
+    return this.#hashThread.end();
+  }
 
   #path(tenant: string, hash: BlobHash): string {
     const hex = hexOf(hash);
