@@ -8,19 +8,36 @@ export const PIECE_BYTES = 1024 * 1024;
  * A piece is good until the next one is asked for: then its memory, which is shared, is used again.
  * All but the last are PIECE_BYTES long.
  */
-export async function* filePieces(path: string): AsyncGenerator<Uint8Array> {
-  const file = await open(path, 'r');
+export async function* filePieces(
+  path: string,
+  range?: { start: number; end: number },
+): AsyncGenerator<Uint8Array> {
+  yield* openPieces(await open(path, 'r'), range);
+}
+
+/** The same of an open file, which it closes. */
+export async function* openPieces(
+  file: FileHandle,
+  { start, end }: { start: number; end: number } = { start: 0, end: Number.POSITIVE_INFINITY },
+): AsyncGenerator<Uint8Array> {
   let reading: Promise<Uint8Array> | undefined;
   try {
     // One byte more than it has, so that a small file is read and its end is seen at once.
     const { size } = await file.stat();
-    const pieceBytes = Math.min(size + 1, PIECE_BYTES);
+    const pieceBytes = Math.min(Math.min(size, end + 1) - start + 1, PIECE_BYTES);
     const memory: Uint8Array[] = [];
-    reading = fill(file, (memory[0] = shared(pieceBytes)));
+    let at = start;
+    const readNext = (index: number): Promise<Uint8Array> => {
+      const room = (memory[index] ??= shared(pieceBytes));
+      const piece = fill(file, room.subarray(0, Math.min(pieceBytes, end + 1 - at)), at);
+      at += pieceBytes;
+      return piece;
+    };
+    reading = readNext(0);
     for (let next = 1; ; next = 1 - next) {
       const piece = await reading;
       const isLast = piece.length < pieceBytes;
-      if (!isLast) reading = fill(file, (memory[next] ??= shared(pieceBytes)));
+      if (!isLast) reading = readNext(next);
       if (piece.length > 0) yield piece;
       if (isLast) return;
     }
@@ -36,10 +53,11 @@ function shared(bytes: number): Uint8Array {
 }
 
 /** Less than asked for only at the end. */
-async function fill(file: FileHandle, piece: Uint8Array): Promise<Uint8Array> {
+async function fill(file: FileHandle, piece: Uint8Array, at: number): Promise<Uint8Array> {
   let filled = 0;
   while (filled < piece.length) {
-    const { bytesRead } = await file.read(piece, filled, piece.length - filled, null);
+    const left = piece.length - filled;
+    const { bytesRead } = await file.read(piece, filled, left, at + filled);
     if (bytesRead === 0) break;
     filled += bytesRead;
   }

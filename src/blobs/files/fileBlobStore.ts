@@ -3,10 +3,11 @@
  * with file and folder on disk before `put` resolves.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, opendir, rename, rm, stat, unlink, utimes } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, opendir, rename, rm, stat, unlink, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { Clock } from '../../lib/clock.ts';
+import { openPieces } from '../../lib/filePieces.ts';
 import { HashThread } from '../../lib/hashThread.ts';
 import { type BlobHash, hexOf, isBlobHash } from '../../model/blob.ts';
 import { eachAtOnce } from '../atOnce.ts';
@@ -76,9 +77,16 @@ class FileBlobStore implements BlobStore {
   }
 
   async open(tenant: string, hash: BlobHash, range?: BlobRange): Promise<Readable> {
-    const file = await ifThere('read the blob', () => open(this.#path(tenant, hash), 'r'));
-    if (!file) throw noSuchBlob(hash);
+    const file = await this.#open(tenant, hash);
     return file.createReadStream({ ...range, highWaterMark: BLOB_LIMITS.bufferBytes });
+  }
+
+  async pieces(
+    tenant: string,
+    hash: BlobHash,
+    range?: BlobRange,
+  ): Promise<AsyncGenerator<Uint8Array>> {
+    return openPieces(await this.#open(tenant, hash), range);
   }
 
   async stat(tenant: string, hash: BlobHash): Promise<BlobStat | undefined> {
@@ -114,6 +122,12 @@ class FileBlobStore implements BlobStore {
 
   close(): Promise<void> {
     return this.#hashThread.end();
+  }
+
+  async #open(tenant: string, hash: BlobHash): Promise<FileHandle> {
+    const file = await ifThere('read the blob', () => open(this.#path(tenant, hash), 'r'));
+    if (!file) throw noSuchBlob(hash);
+    return file;
   }
 
   #path(tenant: string, hash: BlobHash): string {

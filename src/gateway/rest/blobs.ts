@@ -11,6 +11,7 @@ import type { App } from '../app.ts';
 import { setSending } from '../clientError.ts';
 import type { GatewayLimits } from '../limits.ts';
 import { found, one } from './envelope.ts';
+import { pieceStream } from './pieceStream.ts';
 import { rangeOf } from './range.ts';
 
 export interface BlobRouteOptions {
@@ -76,7 +77,8 @@ function readRoutes(app: App, options: BlobRouteOptions): void {
   app.route({
     method: 'HEAD',
     url: '/v1/blobs/:hash',
-    config: read,
+    // Others come of a GET and are left out of the description; this one says more.
+    config: { ...read, swagger: { exposeHeadRoute: true } },
     schema: { tags, summary: 'Whether there is such a blob, and its size', params, querystring },
     handler: async (request, reply) => {
       const hash = hashOf(request.params.hash);
@@ -134,7 +136,7 @@ async function sendBlob(
     reply.header('content-range', `bytes */${known.size}`);
     throw new DroverError('RANGE_NOT_SATISFIABLE', `The blob has ${known.size} bytes`);
   }
-  const stream = await store.open(tenant, hash, range);
+  const stream = pieceStream(await store.pieces(tenant, hash, range));
   if (range) {
     reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${known.size}`);
   }
