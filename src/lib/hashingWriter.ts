@@ -75,8 +75,7 @@ export class HashingWriter {
   /** Undefined while it only gathers. The chunk is the caller's again at once, or when it resolves. */
   add(chunk: Uint8Array): Promise<void> | undefined {
     if (this.#filled + chunk.length >= this.#pieceBytes) return this.#addAll(chunk);
-    this.#pieces[this.#index]!.bytes.set(chunk, this.#filled);
-    this.#filled += chunk.length;
+    this.#gather(chunk, 0);
     return undefined;
   }
 
@@ -97,12 +96,17 @@ export class HashingWriter {
     await this.#file.close();
   }
 
+  /** As much as there is room for. By Buffer.copy: `set` into shared memory is many times slower. */
+  #gather(chunk: Uint8Array, from: number): number {
+    const source = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    const copied = source.copy(this.#pieces[this.#index]!.bytes, this.#filled, from);
+    this.#filled += copied;
+    return copied;
+  }
+
   async #addAll(chunk: Uint8Array): Promise<void> {
     for (let from = 0; from < chunk.length;) {
-      const part = chunk.subarray(from, from + this.#pieceBytes - this.#filled);
-      this.#pieces[this.#index]!.bytes.set(part, this.#filled);
-      this.#filled += part.length;
-      from += part.length;
+      from += this.#gather(chunk, from);
       if (this.#filled === this.#pieceBytes) await this.#next();
     }
   }
@@ -162,7 +166,7 @@ function alignedPieces(): Piece[] {
   const pages = (PIECES * PIECE_BYTES) / PAGE_BYTES;
   const { buffer } = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
   return Array.from({ length: PIECES }, (_, index) => {
-    const bytes = new Uint8Array(buffer, index * PIECE_BYTES, PIECE_BYTES);
+    const bytes = Buffer.from(buffer, index * PIECE_BYTES, PIECE_BYTES);
     return { bytes, busy: undefined };
   });
 }
@@ -171,6 +175,6 @@ function plainPieces(size: number): Piece[] {
   const pieceBytes = Math.max(1, Math.min(size, PIECE_BYTES));
   const count = Math.min(PIECES, Math.ceil(size / pieceBytes) || 1);
   return Array.from({ length: count }, () => {
-    return { bytes: new Uint8Array(new SharedArrayBuffer(pieceBytes)), busy: undefined };
+    return { bytes: Buffer.from(new SharedArrayBuffer(pieceBytes)), busy: undefined };
   });
 }

@@ -163,11 +163,26 @@ function putRoute(app: App, options: BlobRouteOptions): void {
     handler: async (request, reply) => {
       const hash = hashOf(request.params.hash);
       const size = sizeOf(request, options.maxBlobBytes);
-      const content = (request.body ?? []) as BlobContent;
+      const body = (request.body ?? []) as BlobContent;
+      // Files are written from a copy; parts for S3 are gathered from the chunks themselves.
+      const content = options.store.kind === 'files' ? freed(body) : body;
       const { created } = await receive(request, options, { hash, size, content });
       return reply.code(created ? 201 : 200).send(found({ hash, size, created }));
     },
   });
+}
+
+/**
+ * Gives memory back as soon as a chunk was used, when the next one is asked for. To leave that to
+ * the garbage collector costs as much as receiving the bytes.
+ */
+async function* freed(body: BlobContent): AsyncGenerator<Uint8Array> {
+  for await (const chunk of body) {
+    yield chunk;
+    const { buffer } = chunk;
+    const isAlone = chunk.byteLength === buffer.byteLength;
+    if (isAlone && buffer instanceof ArrayBuffer) buffer.transfer(0);
+  }
 }
 
 async function receive(
