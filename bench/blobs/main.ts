@@ -77,7 +77,7 @@ async function main(): Promise<void> {
   }
   const cpSeconds = best.get(CP)!.seconds;
   const rows = [...best].map(([step, moved]) => rowOf(step, moved, times.get(step)!, cpSeconds));
-  console.table(rows.map(({ note: _, ...row }) => ({ ...row, everyRound: `${row.everyRound}` })));
+  console.table(rows.map((row) => ({ ...row, everyRound: row.everyRound.join(' ') })));
   writeFileSync(values.out, `${JSON.stringify(rows, null, 2)}\n`);
 }
 
@@ -125,8 +125,8 @@ function blobIn(store: string, hash: string): string {
 }
 
 /**
- * Every step begins alike: what will be read was just read, nothing is left to be written, and as much memory as it will fill was
- * just used and freed. A virtual machine gives free memory back after seconds, and whoever comes
+ * Every step begins alike: what will be read was just read, nothing is left to be written, and as
+ * much memory as it will fill was just used and freed. A virtual machine gives free memory back after seconds, and whoever comes
  * first afterwards pays for getting it again, at a fraction of the speed.
  */
 function settle(source: string): void {
@@ -199,7 +199,10 @@ async function startServer(dataDir: string): Promise<Server> {
     },
     cpuSeconds() {
       const line = readFileSync(`/proc/${child.pid}/stat`, 'utf8');
-      const [user, system] = line.slice(line.lastIndexOf(')') + 2).split(' ').slice(11, 13);
+      const [user, system] = line
+        .slice(line.lastIndexOf(')') + 2)
+        .split(' ')
+        .slice(11, 13);
       return (Number(user) + Number(system)) / TICKS_PER_SECOND;
     },
     async stop() {

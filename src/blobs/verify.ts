@@ -23,7 +23,8 @@ export class Stated {
   }
 
   ended(): void {
-    if (this.#seen < this.size) throw wrong(`has ${this.#seen} bytes where ${this.size} were stated`);
+    if (this.#seen === this.size) return;
+    throw wrong(`has ${this.#seen} bytes where ${this.size} were stated`);
   }
 
   isHash(hex: string): void {

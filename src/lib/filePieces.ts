@@ -2,7 +2,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 
 /** Large enough that asking costs nothing; two of them still fit a processor's cache. */
-export const PIECE_BYTES = 1024 * 1024;
+const PIECE_BYTES = 1024 * 1024;
 
 /**
  * A piece is good until the next one is asked for: then its memory, which is shared, is used again.
@@ -10,16 +10,9 @@ export const PIECE_BYTES = 1024 * 1024;
  */
 export async function* filePieces(
   path: string,
-  range?: { start: number; end: number },
-): AsyncGenerator<Uint8Array> {
-  yield* openPieces(await open(path, 'r'), range);
-}
-
-/** The same of an open file, which it closes. */
-export async function* openPieces(
-  file: FileHandle,
   { start, end }: { start: number; end: number } = { start: 0, end: Number.POSITIVE_INFINITY },
 ): AsyncGenerator<Uint8Array> {
+  const file = await open(path, 'r');
   let reading: Promise<Uint8Array> | undefined;
   try {
     // One byte more than it has, so that a small file is read and its end is seen at once.

@@ -67,7 +67,7 @@ function threadedHasher(running: Running, id: number): Hasher {
   return {
     update: async (bytes) => void (await ask(running, { id, verb: 'update', bytes })),
     digest: () => ask(running, { id, verb: 'digest' }),
-    drop: () => running.worker.postMessage({ id, verb: 'drop' }),
+    drop: () => running.worker.postMessage({ id, verb: 'drop' }, []),
   };
 }
 
@@ -77,7 +77,7 @@ function ask({ worker, waiting, failure }: Running, message: object): Promise<st
     waiting.push({ resolve, reject });
     // Only a question without an answer keeps the process.
     worker.ref();
-    worker.postMessage(message);
+    worker.postMessage(message, []);
   });
 }
 

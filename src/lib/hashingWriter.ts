@@ -52,14 +52,15 @@ export class HashingWriter {
 
   static async open(path: string, options: Options): Promise<HashingWriter> {
     const { size, position } = options;
-    const flags = constants.O_WRONLY | constants.O_CREAT | (position == null ? constants.O_EXCL : 0);
+    const { O_WRONLY, O_CREAT, O_EXCL } = constants;
+    const flags = O_WRONLY | O_CREAT | (position === undefined ? O_EXCL : 0);
     const isLarge = size - (position ?? 0) >= DIRECT_FROM_BYTES;
     if (!isLarge || (position ?? 0) % BLOCK_BYTES > 0) {
       return new HashingWriter(await open(path, flags, 0o600), options, plainPieces(size));
     }
     const pieces = alignedPieces();
     const direct = await openDirect(path, flags, position ?? 0, pieces[0]!.bytes);
-    const file = direct ?? (await open(path, flags & ~constants.O_EXCL, 0o600));
+    const file = direct ?? (await open(path, flags & ~O_EXCL, 0o600));
     return new HashingWriter(file, options, pieces, direct !== undefined);
   }
 
@@ -72,7 +73,7 @@ export class HashingWriter {
     this.#isDirect = isDirect;
   }
 
-  /** Undefined while it only gathers. The chunk is the caller's again at once, or when it resolves. */
+  /** Undefined while it only gathers. The chunk is the caller's again then, or when it resolves. */
   add(chunk: Uint8Array): Promise<void> | undefined {
     if (this.#filled + chunk.length >= this.#pieceBytes) return this.#addAll(chunk);
     this.#gather(chunk, 0);
@@ -82,7 +83,7 @@ export class HashingWriter {
   /** The hash of all, once everything is on disk. */
   async finish(): Promise<string> {
     if (this.#filled > 0) await this.#next();
-    await Promise.all(this.#pieces.map(({ busy }) => busy));
+    for (const { busy } of this.#pieces) await busy;
     // What a last piece was filled up with is no part of the content.
     if (this.#isDirect) await this.#file.truncate(this.#position);
     await this.#file.sync();
@@ -96,7 +97,7 @@ export class HashingWriter {
     await this.#file.close();
   }
 
-  /** As much as there is room for. By Buffer.copy: `set` into shared memory is many times slower. */
+  /** As much as there is room for. By Buffer.copy: `set` into shared memory is slower. */
   #gather(chunk: Uint8Array, from: number): number {
     const source = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     const copied = source.copy(this.#pieces[this.#index]!.bytes, this.#filled, from);

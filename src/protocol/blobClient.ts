@@ -3,6 +3,7 @@ import { rename, rm, stat } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import { filePieces } from '../lib/filePieces.ts';
+import { freeMemory } from '../lib/freeMemory.ts';
 import { HashingWriter } from '../lib/hashingWriter.ts';
 import { type Hasher, HashThread } from '../lib/hashThread.ts';
 import { blobHashOf, type BlobHash } from '../model/blob.ts';
@@ -165,8 +166,9 @@ async function fetchInto(
       const hasher = kept ?? thread.hasher(total);
       writer ??= await HashingWriter.open(part, { hasher, size: total, position });
       for await (const chunk of chunks) {
-        await writer.add(chunk);
         size += chunk.length;
+        await writer.add(chunk);
+        freeMemory(chunk);
         progress();
       }
     });

@@ -38,7 +38,8 @@ export async function send(
   try {
     const url = options.url.replace(/\/+$/, '') + path;
     // undici takes any iterable, though its types do not say so, and waits until one chunk is sent.
-    const response = await request(url, { ...common, method, headers, body: (body as Readable | undefined) ?? null });
+    const sentBody = (body as Readable | undefined) ?? null;
+    const response = await request(url, { ...common, method, headers, body: sentBody });
     const { location } = response.headers;
     if (response.statusCode !== 307 || typeof location !== 'string') return await good(response);
     await response.body.dump();

@@ -3,11 +3,11 @@
  * with file and folder on disk before `put` resolves.
  */
 import { randomUUID } from 'node:crypto';
-import { type FileHandle, mkdir, open, opendir, rename, rm, stat, unlink, utimes } from 'node:fs/promises';
+import { mkdir, open, opendir, rename, rm, stat, unlink, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { Clock } from '../../lib/clock.ts';
-import { openPieces } from '../../lib/filePieces.ts';
+import { filePieces } from '../../lib/filePieces.ts';
 import { HashThread } from '../../lib/hashThread.ts';
 import { type BlobHash, hexOf, isBlobHash } from '../../model/blob.ts';
 import { eachAtOnce } from '../atOnce.ts';
@@ -77,7 +77,8 @@ class FileBlobStore implements BlobStore {
   }
 
   async open(tenant: string, hash: BlobHash, range?: BlobRange): Promise<Readable> {
-    const file = await this.#open(tenant, hash);
+    const file = await ifThere('read the blob', () => open(this.#path(tenant, hash), 'r'));
+    if (!file) throw noSuchBlob(hash);
     return file.createReadStream({ ...range, highWaterMark: BLOB_LIMITS.bufferBytes });
   }
 
@@ -86,7 +87,9 @@ class FileBlobStore implements BlobStore {
     hash: BlobHash,
     range?: BlobRange,
   ): Promise<AsyncGenerator<Uint8Array>> {
-    return openPieces(await this.#open(tenant, hash), range);
+    // Opened with the first piece: whoever asks for none has nothing to close.
+    if (!(await this.stat(tenant, hash))) throw noSuchBlob(hash);
+    return filePieces(this.#path(tenant, hash), range);
   }
 
   async stat(tenant: string, hash: BlobHash): Promise<BlobStat | undefined> {
@@ -122,12 +125,6 @@ class FileBlobStore implements BlobStore {
 
   close(): Promise<void> {
     return this.#hashThread.end();
-  }
-
-  async #open(tenant: string, hash: BlobHash): Promise<FileHandle> {
-    const file = await ifThere('read the blob', () => open(this.#path(tenant, hash), 'r'));
-    if (!file) throw noSuchBlob(hash);
-    return file;
   }
 
   #path(tenant: string, hash: BlobHash): string {

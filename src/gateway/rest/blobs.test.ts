@@ -236,7 +236,7 @@ test('a store that cannot be asked is no 404; a sender that stands still is let 
   expect(error.code).toBe('ECONNRESET');
 }, 20_000);
 
-test('an upload may take longer than other requests, and still leaves nothing if torn', async () => {
+test('an upload may take longer than other requests; torn, it leaves nothing', async () => {
   const requestReceiveMs = 150;
   await using slow = await startBlobGateway({ requestReceiveMs });
   const bytes = Buffer.alloc(64_000, 'slow');

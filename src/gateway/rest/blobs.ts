@@ -5,6 +5,7 @@ import type { BlobContent, BlobStore } from '../../blobs/contract.ts';
 import { noSuchBlob } from '../../blobs/errors.ts';
 import type { BlobQuota } from '../../blobs/quota.ts';
 import { DroverError } from '../../lib/errors.ts';
+import { freeMemory } from '../../lib/freeMemory.ts';
 import { type BlobHash, isBlobHash } from '../../model/blob.ts';
 import { blobView, missingBlobs, missingView } from '../../protocol/blobs.ts';
 import type { App } from '../app.ts';
@@ -172,16 +173,11 @@ function putRoute(app: App, options: BlobRouteOptions): void {
   });
 }
 
-/**
- * Gives memory back as soon as a chunk was used, when the next one is asked for. To leave that to
- * the garbage collector costs as much as receiving the bytes.
- */
+/** A chunk was used when the next one is asked for. */
 async function* freed(body: BlobContent): AsyncGenerator<Uint8Array> {
   for await (const chunk of body) {
     yield chunk;
-    const { buffer } = chunk;
-    const isAlone = chunk.byteLength === buffer.byteLength;
-    if (isAlone && buffer instanceof ArrayBuffer) buffer.transfer(0);
+    freeMemory(chunk);
   }
 }
 

@@ -7,20 +7,24 @@ import { Readable } from 'node:stream';
  * wants more only when all of it has been sent.
  */
 export function pieceStream(pieces: AsyncIterator<Uint8Array>): Readable {
-  return new Readable({
-    highWaterMark: 0,
-    read() {
-      pieces.next().then(
-        ({ done, value }) => this.push(done ? null : value),
-        (error: Error) => this.destroy(error),
-      );
-    },
-    destroy(error, done) {
-      const returned = pieces.return?.() ?? Promise.resolve();
-      returned.then(
-        () => done(error),
-        (late: Error) => done(error ?? late),
-      );
-    },
-  });
+  const stream = new Readable({ highWaterMark: 0, read: () => void pushNext(stream, pieces) });
+  stream.once('close', () => void end(pieces));
+  return stream;
+}
+
+async function pushNext(stream: Readable, pieces: AsyncIterator<Uint8Array>): Promise<void> {
+  try {
+    const { done, value } = await pieces.next();
+    stream.push(done ? null : value);
+  } catch (error) {
+    stream.destroy(error as Error);
+  }
+}
+
+async function end(pieces: AsyncIterator<Uint8Array>): Promise<void> {
+  try {
+    await pieces.return?.();
+  } catch {
+    // All that was wanted was sent, or nobody is there any more to be told.
+  }
 }
