@@ -34,12 +34,22 @@ test('outputs and --keep-on-failure beside other rules', () => {
   expect(read({ output: 'one' }).rules).toEqual({ outputs: ['one'] });
 });
 
+test('idle devices: when, below what, and what follows', () => {
+  const forMs = 1_800_000;
+  expect(read({ idleStop: '30m' }).rules).toEqual({ idle: { action: 'stop', forMs } });
+  expect(read({ idleWarn: '30m', idleBelow: '10%' }).rules).toEqual({
+    idle: { action: 'warn', forMs, belowPercent: 10 },
+  });
+});
+
 test.each([
   [{ checkpoint: { evry: '1m' } }, 'unknown key "evry" in checkpoint'],
   [{ checkpoint: ['a'] }, 'checkpoint is not a single value'],
   [{ checkpointEvery: 'soon' }, 'checkpointEvery "soon" is not a duration'],
   [{ checkpointKeep: 0 }, 'checkpointKeep'],
   [{ keepOnFailure: 'x' }, 'keepOnFailure "x" is not a duration'],
+  [{ idleBelow: 'half' }, 'idleBelow is a percentage from 0 to 100'],
+  [{ idleWarn: '1h', idleStop: '2h' }, 'idleStop'],
 ])('%j is refused', (draft, message) => {
   expect(() => read(draft)).toThrow(message);
 });

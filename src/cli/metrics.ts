@@ -83,7 +83,7 @@ function show(name: string, value: number): string {
 const BARS = '▁▂▃▄▅▆▇█';
 
 /** The least is the lowest bar and the most the highest. */
-export function sparkline(values: readonly number[]): string {
+function sparkline(values: readonly number[]): string {
   const [least, most] = [Math.min(...values), Math.max(...values)];
   const scale = most > least ? (BARS.length - 1) / (most - least) : 0;
   return values.map((value) => BARS[Math.round((value - least) * scale)]).join('');

@@ -25,8 +25,8 @@ export const workersCommand = defineCommand({
   ],
   options: pagingOptions,
   details:
-    'A drained worker finishes what runs and gets nothing new. A revoked one is refused at once:\n' +
-    'what it runs is lost when its lease has run out. It joins again only with a good join token.',
+    'A drained worker finishes what runs and gets nothing new. A revoked one is refused at\n' +
+    'once: what it runs is lost when its lease has run out. It joins again only with a token.',
   async run(parsed, context) {
     const [verb, ...ids] = parsed.positionals;
     if (verb === undefined) {

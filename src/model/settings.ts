@@ -7,31 +7,17 @@ import { blobSettings, checkBlobs } from './blobSettings.ts';
 import { checkSecrets, secretSettings } from './secretSettings.ts';
 import { checkGrpc } from './grpcSettings.ts';
 import { checkNotify, notifySettings } from './notifySettings.ts';
+import { agentSettings } from './agentSettings.ts';
 import { poolSettings } from './poolSettings.ts';
 import { readSecrets, refuseSecret } from './secretFiles.ts';
 import { IDLE_ACTIONS } from './jobParts.ts';
+import { bytes, duration, GIB, HOUR, KIB, MIB, MINUTE, period } from './settingKinds.ts';
+import { port, SECOND, section, text } from './settingKinds.ts';
 import { loadConfig } from '../lib/config.ts';
 import { DroverError } from '../lib/errors.ts';
 
-const KIB = 1024;
-const MIB = 1024 * KIB;
-const GIB = 1024 * MIB;
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-/** No timer of Node counts further than this many milliseconds. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** Below the 30 s after which an agent gives a call up. */
 const LONGEST_POLL_MS = 20_000;
-const duration = z.int().min(1).max(LONGEST_TIMER_MS);
-const period = z.int().min(10).max(HOUR);
-const bytes = z.int().min(1);
-const port = z.int().min(0).max(65_535);
-const text = z.string().max(4096);
-
-/** Prefaulted, so that a section left out has its defaults. */
-const section = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
-  z.strictObject(shape).prefault({} as never);
 
 const data = section({ dir: text.min(1).default('~/.drover') });
 
@@ -103,38 +89,6 @@ const logs = section({
     .default(8 * MIB),
 });
 
-const agent = section({
-  name: z.string().max(200).default(''),
-  resources: text.default(''),
-  pool: z.string().min(1).max(100).default('default'),
-  address: z.string().max(255).default(''),
-  network: z.string().max(255).default(''),
-  dataDir: text.default(''),
-  attributes: z.record(z.string().min(1).max(63), z.string().max(256)).default({}),
-  /** Code and inputs, kept by their hash for the next attempt. */
-  cache: section({
-    folder: text.default(''),
-    maxBytes: bytes.default(100 * GIB),
-  }),
-  /** Which of them starts images: the first that works, this one, or none. */
-  containerRuntime: z
-    .enum(['auto', 'podman', 'docker', 'apptainer', 'enroot', 'none'])
-    .default('auto'),
-  /** Whether the machine is itself a container. */
-  insideContainer: z.enum(['auto', 'yes', 'no']).default('auto'),
-  /** What was built from lock files, and images as files. */
-  environments: section({
-    keep: z.int().min(1).max(10_000).default(20),
-    maxBytes: bytes.default(100 * GIB),
-  }),
-  /** How often an attempt's CPU, memory and devices are measured. */
-  metricsMs: duration.min(100).default(10 * SECOND),
-  accepts: section({
-    tenants: z.array(z.string().min(1).max(100)).max(1000).default([]),
-    interruptibleOnly: z.boolean().default(false),
-  }),
-});
-
 /** For jobs that have no rule of their own on devices that do nothing. */
 const idleDevices = section({
   belowPercent: z.number().min(0).max(100).default(5),
@@ -166,7 +120,7 @@ const sections = z.strictObject({
   loops,
   schedule,
   logs,
-  agent,
+  agent: agentSettings,
   idleDevices,
   fleet,
   limits,

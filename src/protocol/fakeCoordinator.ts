@@ -1,4 +1,6 @@
 /** A Coordinator in memory, for the tests of what stands in front of one. Places at first sync. */
+import { hash } from 'node:crypto';
+import { systemClock, sleep, type Clock } from '../lib/clock.ts';
 import { createHash } from 'node:crypto';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
@@ -190,18 +192,13 @@ export class FakeCoordinator extends FakeRest implements Coordinator {
 
   async listWorkers(who: Principal, page: PageQuery): Promise<Page<WorkerView>> {
     allow(who, 'fleet:read');
-    return pageOf(
-      [...this.#fleet.workers.values()].map(({ view }) => ({ ...view })),
-      page,
-    );
+    const workers = [...this.#fleet.workers.values()];
+    return pageOf(workers.map(copyOf), page);
   }
 
   async setDraining(who: Principal, worker: string, draining: boolean): Promise<WorkerView> {
     allow(who, 'fleet:manage');
-    const found = this.#fleet.workers.get(worker);
-    if (!found) throw new DroverError('NOT_FOUND', `there is no worker ${worker}`);
-    found.view.draining = draining;
-    return { ...found.view };
+    return this.#fleet.setDraining(worker, draining);
   }
 
   async revokeWorker(who: Principal, worker: string): Promise<WorkerView> {
@@ -210,10 +207,7 @@ export class FakeCoordinator extends FakeRest implements Coordinator {
 
   async listTokens(who: Principal, page: PageQuery): Promise<Page<TokenView>> {
     allow(who, 'tokens:manage');
-    return pageOf(
-      this.#fleet.tokens.map(({ view }) => ({ ...view })),
-      page,
-    );
+    return pageOf(this.#fleet.tokens.map(copyOf), page);
   }
 
   async createToken(who: Principal, request: CreateToken): Promise<TokenView> {
@@ -266,7 +260,7 @@ export class FakeCoordinator extends FakeRest implements Coordinator {
     if (!attempt) throw new DroverError('CONFLICT', `the task ${id} does not run`);
     const ticket = this.#random.hex(16);
     this.#fleet.workers.get(attempt.worker)?.tunnels.push({ gatewayUrl, ticket });
-    const ticketHash = createHash('sha256').update(ticket).digest('hex');
+    const ticketHash = hash('sha256', ticket);
     return { ticketHash, worker: attempt.worker, attempt: attempt.uid };
   }
 
@@ -296,4 +290,8 @@ export class FakeCoordinator extends FakeRest implements Coordinator {
       hint: 'drover jobs lists them.',
     });
   }
+}
+
+function copyOf<View extends object>({ view }: { view: View }): View {
+  return { ...view };
 }

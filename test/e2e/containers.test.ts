@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { keyOf } from '../../src/agent/environments/store.ts';
 import { startJourney, until, type Journey } from '../support/journey.ts';
 import { LOGIN, missingPodman, startPodman, type Podman } from '../support/podman.ts';
 
@@ -22,7 +23,14 @@ beforeAll(async () => {
   const login = `${LOGIN.user}:${LOGIN.password}\n`;
   writeFileSync(path.join(secrets, 'default', 'REGISTRY'), login, { mode: 0o600 });
   writeFileSync(path.join(secrets, 'default', 'API_KEY'), 'line one\nline two', { mode: 0o600 });
+  const home = mkdtempSync(path.join(tmpdir(), 'drover-journey-'));
+  const agent = keyOf([path.join(home, '.drover', 'agent')]).slice(0, 16);
+  podman.run(
+    ...['create', '--name', 'drover-stray', '--label', `drover.agent=${agent}`],
+    ...[podman.image, 'true'],
+  );
   journey = await startJourney({
+    home,
     args: ['--resources', 'cpus=4,mem=2Gi'],
     env: { ...podman.env, DROVER_SECRETS_FOLDER: secrets },
   });
@@ -41,6 +49,10 @@ const containers = (): string[] =>
     .split('\n')
     .filter((name) => name.startsWith('drover-'));
 
+test.runIf(runs)('a container that an earlier agent left is gone', async () => {
+  await until('the stray one is gone', () => containers().length === 0);
+});
+
 test.runIf(runs)('code, inputs, secrets, result and limits of /dev/shm inside', async () => {
   const code = path.join(folder, 'code');
   mkdirSync(code);
@@ -48,7 +60,8 @@ test.runIf(runs)('code, inputs, secrets, result and limits of /dev/shm inside', 
   writeFileSync(path.join(folder, 'words.txt'), 'an input\n');
   const script =
     'sh main.sh; cat $DROVER_INPUTS/words; touch $DROVER_INPUTS/new 2>&1 | sed s/.*:// ; ' +
-    'test "$API_KEY" = "$(printf "line one\\nline two")" && echo same; echo "$PATH" | cat; df -k /dev/shm | tail -n 1; id -u; ' +
+    'test "$API_KEY" = "$(printf "line one\\nline two")" && echo same; ' +
+    'echo "$PATH" | cat; df -k /dev/shm | tail -n 1; id -u; ' +
     'echo done >$DROVER_RESULT_DIR/answer; ls /proc/1/root/app; exit 7';
   const {
     code: exit,
@@ -124,5 +137,5 @@ test.runIf(runs)('what cannot be is said before anything starts', async () => {
   const none = await journey.drover('run', '--image', 'localhost/nope', '--', 'true');
   expect(none.stderr).toContain('there is no image localhost/nope on this machine');
   const command = await journey.drover(...inBox('--', 'no-such-program'));
-  expect(command.code).toBe(127);
+  expect([command.code, command.stderr]).toEqual([1, expect.stringMatching(/No such file/)]);
 });

@@ -60,7 +60,8 @@ export async function startPodman(folder: string): Promise<Podman> {
 function writeSettings(folder: string, registry: string): Record<string, string> {
   const at = (name: string): string => path.join(folder, name);
   mkdirSync(folder, { recursive: true });
-  const storage = `[storage]\ndriver = "vfs"\nrunroot = "${at('run')}"\ngraphroot = "${at('graph')}"\n`;
+  const places = `runroot = "${at('run')}"\ngraphroot = "${at('graph')}"\n`;
+  const storage = `[storage]\ndriver = "vfs"\n${places}`;
   writeFileSync(at('storage.conf'), storage);
   // Limits that a machine without CAP_SYS_RESOURCE can still set; runc, since crun takes no
   // machine with both kinds of cgroups.

@@ -7,16 +7,17 @@ import sys, zipfile, hashlib, base64
 folder, name, version = sys.argv[1:]
 info = f"{name}-{version}.dist-info"
 files = {
-    f"{name}.py": f"VERSION = '{version}'\\n",
+    f"{name}.py": f"VERSION = __version__ = '{version}'\\n",
     f"{info}/METADATA": f"Metadata-Version: 2.1\\nName: {name}\\nVersion: {version}\\n",
-    f"{info}/WHEEL": "Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n",
+    f"{info}/WHEEL": "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n",
 }
 with zipfile.ZipFile(f"{folder}/{name}-{version}-py3-none-any.whl", "w") as wheel:
     record = ""
     for path, text in files.items():
         wheel.writestr(path, text)
-        digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
-        record += f"{path},sha256={digest},{len(text)}\\n"
+        digest = hashlib.sha256(text.encode()).digest()
+        named = base64.urlsafe_b64encode(digest).decode().rstrip("=")
+        record += f"{path},sha256={named},{len(text)}\\n"
     wheel.writestr(f"{info}/RECORD", record + f"{info}/RECORD,,\\n")
 `;
 

@@ -79,7 +79,7 @@ async function events(url: string, headers: Record<string, string>, most = Infin
   return found;
 }
 
-test('its own and what is seen of it, over a killed agent: queried, streamed, fetched', async () => {
+test('its own and what is seen of it, over a killed agent: each line once', async () => {
   const agent = agents.plain;
   const go = gate(server, 'metrics');
   const burn =
@@ -87,8 +87,9 @@ test('its own and what is seen of it, over a killed agent: queried, streamed, fe
     'echo "{\\"step\\": $i, \\"loss\\": $i}" >>"$DROVER_METRICS_FILE"; ' +
     '[ $i -eq 20 ] && { echo half way; ' +
     `${go.wait}; }; n=0; while [ $n -lt 30000 ]; do n=$((n+1)); done; done; ` +
-    `printf '{"step": 99, "loss": null, "done": 1, "system.cpuPercent": 5, "word": "x"}\\nno json\\n' ` +
-    '>>"$DROVER_METRICS_FILE"; sleep 0.5; printf \'{"last": 7}\' >>"$DROVER_METRICS_FILE"';
+    `printf '{"step": 99, "loss": null, "done": 1, "system.cpuPercent": 5, "word": "x"}\\n` +
+    'no json\\n\' >>"$DROVER_METRICS_FILE"; sleep 0.5; ' +
+    'printf \'{"last": 7}\' >>"$DROVER_METRICS_FILE"';
   const resources = { cpuMillis: 100, device: { models: ['mute'] } };
   const { job, attempt } = await server.running(shell(burn, { resources }));
   expect(attempt.n).toBe(1);
@@ -158,6 +159,18 @@ test('its own and what is seen of it, over a killed agent: queried, streamed, fe
   expect(Number(ended!.facts['used.peakMemoryBytes'])).toBeGreaterThan(100_000);
   // What is measured is no output.
   expect(await server.stdout(job)).toBe('half way\n');
+});
+
+test('examples/metrics.yaml: all it wrote is there when it has ended', async () => {
+  const example = path.resolve(import.meta.dirname, '../../examples/metrics.yaml');
+  const job = (await drover('submit', '-f', example)).trim();
+  expect(await server.ended(job)).toMatchObject({ state: 'SUCCEEDED' });
+  const series = await server.client.metrics(job);
+  expect(series.map(({ name, count, last }) => [name, count, last])).toEqual([
+    ['loss', 20, 50],
+    ['rate', 20, 0.1],
+  ]);
+  expect(await drover('metrics', job)).toMatch(/loss +50 +50 .* 20 /);
 });
 
 test('a short job has nothing measured, and wrong questions are refused', async () => {

@@ -1,4 +1,4 @@
-/** Runs the programs that fetch and build: with progress, an end at any time, and their last words. */
+/** Runs programs that fetch and build: with progress, an end at any time, and their last words. */
 import { spawn } from 'node:child_process';
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';

@@ -1,11 +1,14 @@
 /** Measuring attempts: at one beat, from real output of nvidia-smi, and what is told at the end. */
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ManualClock } from '../../../test/support/manualClock.ts';
 import { silentLog } from '../../lib/log.ts';
 import type { AttemptOrder } from '../../protocol/agent.ts';
+import { openPlainFile } from '../plainFile.ts';
 import type { Started } from '../runtimes/around.ts';
 import { sumOf, useOf } from '../runtimes/use.ts';
 import { createDeviceReader, parseDevices, parseProcesses, type DeviceUses } from './devices.ts';
@@ -115,7 +118,7 @@ test('a line: CPU since the last, memory now, devices by name where there are se
   });
 });
 
-test('what ends before its first beat leaves no file; who has no device asks for none', async () => {
+test('what ends before its first beat leaves no file, and asks no device', async () => {
   const { step, started, asked } = world();
   const end = step.watch!(started);
   await clock.advance(PERIOD_MS - 1);
@@ -173,6 +176,24 @@ test('idle is told when it begins and ends; a new agent knows what the last one 
   expect(second.told.at(-1)).toBeUndefined();
   expect(second.told).toHaveLength(2);
   expect(readFileSync(file(), 'utf8').split('\n')).toHaveLength(7);
+});
+
+test('a job that puts a link or a pipe in their place gains and stops nothing', async () => {
+  const { step, started } = world();
+  const secret = join(home, 'secret');
+  writeFileSync(secret, '{"a": 1}\n');
+  symlinkSync(secret, file());
+  execFileSync('mkfifo', [join(home, 'metrics.jsonl')]);
+  step.watch!(started);
+  await beats(2);
+  expect(readFileSync(secret, 'utf8')).toBe('{"a": 1}\n');
+  expect(openPlainFile(file())).toBeUndefined();
+  expect(openPlainFile(join(home, 'metrics.jsonl'))).toBeUndefined();
+  expect(openPlainFile(home)).toBeUndefined();
+  expect((await step.finish!({ home } as never)).facts).toEqual({
+    'used.metricsFileBytes': '0',
+    'used.systemFileBytes': '0',
+  });
 });
 
 test('without a cgroup it is the sum of its processes', () => {

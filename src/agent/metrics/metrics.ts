@@ -3,13 +3,14 @@
  * Lines go to a file beside the job's own metrics: it outlives the agent, and the spool sends both.
  * What ends before its first beat costs an entry in a map.
  */
-import { appendFileSync, existsSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { IdleRule } from '../../model/jobParts.ts';
 import { METRICS_FILE, SYSTEM, SYSTEM_METRICS_FILE } from '../../model/metric.ts';
 import type { Step } from '../around.ts';
+import { appendToPlainFile } from '../plainFile.ts';
 import type { Started } from '../runtimes/around.ts';
 import type { DeviceUses, ReadDevices } from './devices.ts';
 import { IdleWatch } from './idle.ts';
@@ -106,7 +107,8 @@ class Metrics {
     const own = usesGpus(started) ? devices : undefined;
     const line = sampleLine({ atMs, use, before: one.before, order, devices: own, pids });
     one.before = { atMs, cpuMs: use.cpuMs };
-    appendFileSync(join(home, SYSTEM_METRICS_FILE), `${JSON.stringify(line)}\n`, { mode: 0o600 });
+    const text = `${JSON.stringify(line)}\n`;
+    appendToPlainFile(join(home, SYSTEM_METRICS_FILE), text);
     const percent = line[SYSTEM.devicePercent];
     if (!order.idle || !one.idle || percent === undefined) return;
     judge(one, order.idle, one.idle.add(atMs, percent));

@@ -1,5 +1,5 @@
 /** What an attempt used in all, from the lines that were written while it ran. */
-import { appendFileSync, readFileSync, statSync } from 'node:fs';
+import { closeSync, lstatSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   METRICS_FILE,
@@ -9,17 +9,19 @@ import {
   USED,
   type MetricLine,
 } from '../../model/metric.ts';
+import { appendToPlainFile, openPlainFile } from '../plainFile.ts';
 
 /** `repair`: ends a line that an agent left half written, so that the next is one of its own. */
 export function readLines(path: string, repair = false): MetricLine[] {
+  const fd = openPlainFile(path);
+  if (fd === undefined) return [];
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
+    text = readFileSync(fd, 'utf8');
+  } finally {
+    closeSync(fd);
   }
-  if (repair && text !== '' && !text.endsWith('\n')) appendFileSync(path, '\n');
+  if (repair && text !== '' && !text.endsWith('\n')) appendToPlainFile(path, '\n');
   return text.split('\n').flatMap((line) => parseMetricLine(line) ?? []);
 }
 
@@ -41,5 +43,6 @@ function valuesOf(lines: readonly MetricLine[], name: string): number[] {
 }
 
 function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  return found?.isFile() ? found.size : 0;
 }

@@ -1,12 +1,5 @@
 /** Cgroups, version 2 or 1: limits of an attempt, who is in it, and whether memory ran out. */
-import {
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  rmdirSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import {
   cgroupFolder,

@@ -1,8 +1,9 @@
 /** One attempt's output files as the spool sees them: how far they are sent, when to look again. */
-import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync, watch } from 'node:fs';
+import { closeSync, existsSync, fstatSync, readFileSync, readSync, watch } from 'node:fs';
 import type { FSWatcher } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { openPlainFile } from '../plainFile.ts';
 import { MASKS_FILE, readMasks } from '../secrets/masks.ts';
 import type { LogStream } from '../../protocol/agent.ts';
 import { spoolKey, type SpoolAttempt } from '../spool.ts';
@@ -31,12 +32,8 @@ export class SpoolStream {
 
   /** Bytes that are there and were not yet read; 0 while the file does not exist. */
   waitingBytes(): number {
-    try {
-      this.#fd ??= openSync(this.path, 'r');
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0;
-      throw error;
-    }
+    this.#fd ??= openPlainFile(this.path);
+    if (this.#fd === undefined) return 0;
     return Math.max(0, fstatSync(this.#fd).size - this.readAt);
   }
 

@@ -19,7 +19,7 @@ import type { SseEvent, SseLimits } from '../stream/sse.ts';
 import { idParams } from './envelope.ts';
 
 export interface MetricRouteOptions {
-  coordinator: Pick<Coordinator, 'readLogs'>;
+  coordinator: Pick<Coordinator, 'readLogs' | 'getJob'>;
   clock: Clock;
   log: Log;
   limits: Partial<SseLimits> & { streamsPerTenant: number };
@@ -27,6 +27,8 @@ export interface MetricRouteOptions {
 
 /** How long the controller may hold one read of a follow, and it may outlive its client. */
 const WAIT_MS = 10_000;
+/** How long a query waits for the last lines of a job that has ended. */
+const TAIL_WAIT_MS = 5000;
 const tags = ['jobs'];
 const config = { access: 'jobs:read', pace: 'stream' } as const;
 const headers = z.looseObject({
@@ -46,7 +48,7 @@ const answer = z.object({
 type Selection = z.infer<typeof metricSelection>;
 
 export function metricRoutes(app: App, options: MetricRouteOptions): void {
-  const { coordinator, limits, log } = options;
+  const { coordinator, limits, clock, log } = options;
   const follows = new Follows(limits.streamsPerTenant);
   app.addHook('preClose', async () => follows.endAll());
   app.route({
@@ -64,11 +66,14 @@ export function metricRoutes(app: App, options: MetricRouteOptions): void {
       const read: ReadPage = (query) => coordinator.readLogs(request.principal, id, query);
       const query = queryOf(request.query, filter, 0);
       // What is wrong with the job is known before the answer begins.
+      const { endedAtMs } = await coordinator.getJob(request.principal, id);
       const first = await read(query);
-      if (format !== 'series') return download(reply, format, eachPage(read, query, first), filter);
+      const untilMs = clock.bootMs() + (endedAtMs === null ? 0 : TAIL_WAIT_MS);
+      const pages = eachPage({ read, query, first, untilMs, clock });
+      if (format !== 'series') return download(reply, format, pages, filter);
       const table = new SeriesTable(maxPoints);
       let [skipped, next] = [0, 0];
-      for await (const page of eachPage(read, query, first)) {
+      for await (const page of pages) {
         ({ next } = page);
         for (const record of page.records) {
           const found = samplesOf(record, filter);
@@ -120,11 +125,23 @@ function queryOf({ task }: Selection, { sinceMs }: SampleFilter, after: number):
   };
 }
 
-async function* eachPage(read: ReadPage, query: LogQuery, first: LogPage): AsyncGenerator<LogPage> {
-  for (let page = first; ; page = await read({ ...query, after: page.next })) {
+/** Of a job that has ended the last lines may still be on their way: they are waited for. */
+async function* eachPage({ read, query, first, untilMs, clock }: Pages): AsyncGenerator<LogPage> {
+  for (let page = first; ;) {
     yield page;
-    if (page.records.length === 0) return;
+    const leftMs = untilMs - clock.bootMs();
+    if (page.complete || (page.records.length === 0 && leftMs <= 0)) return;
+    page = await read({ ...query, after: page.next, waitMs: Math.max(0, leftMs) });
   }
+}
+
+interface Pages {
+  read: ReadPage;
+  query: LogQuery;
+  first: LogPage;
+  /** On the boot clock. */
+  untilMs: number;
+  clock: Clock;
 }
 
 const CONTENT_TYPES = {

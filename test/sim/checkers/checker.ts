@@ -15,6 +15,7 @@ import type { LogDisk } from '../logs.ts';
 import { DeliveryChecker, type Position } from './delivery.ts';
 import type { Disk } from './disk.ts';
 import { EpochChecker } from './epochs.ts';
+import { FamilyChecker } from './family.ts';
 import { GangChecker } from './gangs.ts';
 import { IdleChecker, type IdleOptions } from './idle.ts';
 import { LedgerChecker } from './ledger.ts';
@@ -44,6 +45,7 @@ export class Checker {
   readonly #checkpoints = new CheckpointChecker(this.mirror);
   readonly #delivery: DeliveryChecker;
   readonly #epochs = new EpochChecker();
+  readonly #family = new FamilyChecker(this.mirror);
   readonly #gangs = new GangChecker(this.mirror);
   readonly #idle: IdleChecker;
   readonly #ledger: LedgerChecker;
@@ -89,6 +91,7 @@ export class Checker {
       this.#cancels.committed(commit);
       this.#results.committed(commit);
       this.#checkpoints.committed(commit);
+      this.#family.committed(commit);
     });
     return commit;
   }

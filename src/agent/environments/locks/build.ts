@@ -1,4 +1,4 @@
-/** How an environment is made from a lock file: which programs run, and what the command then gets. */
+/** How an environment is made from a lock file: which programs run, what the command then gets. */
 import { existsSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { Unprepared } from '../../runtimes/around.ts';
@@ -54,7 +54,8 @@ export function planBuild({ kind, file, name }: Lock, folder: string, path: stri
 }
 
 function lacks(name: string, programs: string): Unprepared {
-  return new Unprepared(`this worker lacks ${programs}, which ${name} needs`, { hostFault: true });
+  // Not the machine's fault: with one kind of worker it would be tried for ever.
+  return new Unprepared(`this worker lacks ${programs}, which ${name} needs`);
 }
 
 /** What makes a command run in it. */

@@ -71,8 +71,8 @@ async function build(
     const onLine = (line: string): void => tell(`building its environment: ${line}`);
     const { code, lastLines } = await runTool({ ...call, program, args, onLine });
     if (code === 0) continue;
-    const said = withoutSecrets(lastLines.join('\n'), secrets);
-    throw new Unprepared(`its environment could not be built from ${lock.name}:\n${said}`);
+    const said = withoutSecrets(lastLines.join('; '), secrets);
+    throw new Unprepared(`its environment could not be built from ${lock.name}: ${said}`);
   }
   // Others will use it: an installation by a job must go elsewhere.
   await runTool({ ...call, program: 'chmod', args: ['-R', 'a-w', treeOf(own)] });

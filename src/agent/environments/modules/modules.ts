@@ -1,4 +1,4 @@
-/** Environment modules of the machine (Lmod, Environment Modules): loaded, and their variables kept. */
+/** Modules of the machine (Lmod, Environment Modules): loaded, and their variables kept. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../../../lib/clock.ts';
@@ -36,8 +36,7 @@ export function moduleStep({ env, clock }: ModuleOptions): Step {
       const { modules } = order.environment!;
       const init = findInit(env);
       if (init === undefined) {
-        const message = 'this worker has no environment modules (neither Lmod nor another)';
-        throw new Unprepared(message, { hostFault: true });
+        throw new Unprepared('this worker has no environment modules (neither Lmod nor another)');
       }
       say(`loading modules: ${modules.join(' ')}`);
       const path = env['PATH'] ?? '/usr/bin:/bin';
