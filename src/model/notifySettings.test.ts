@@ -4,7 +4,7 @@ import { loadSettings } from './settings.ts';
 
 const load = (notify: object) =>
   loadSettings({
-    env: { HOME: '/home/x', DROVER_CONFIG: 'it.yaml' },
+    env: { HOME: '/h', DROVER_CONFIG: 'it.yaml' },
     readFile: () => JSON.stringify({ notify }),
   }).settings.notify;
 
