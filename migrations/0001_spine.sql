@@ -213,6 +213,7 @@ CREATE TABLE accounts (
   month bigint NOT NULL,
   month_micros bigint NOT NULL,
   month_device_ms bigint NOT NULL,
+  told text NOT NULL,
   version bigint NOT NULL,
   PRIMARY KEY (tenant, user_name)
 ) /*sqlite WITHOUT ROWID */;
@@ -272,4 +273,18 @@ CREATE TABLE data_sets (
   created_at_ms bigint NOT NULL,
   created_by text NOT NULL,
   PRIMARY KEY (tenant, name)
+) /*sqlite WITHOUT ROWID */;
+
+-- What people are still to be told; deleted once their channel has taken it.
+CREATE TABLE notices (
+  id text PRIMARY KEY,
+  tenant text NOT NULL,
+  channel text NOT NULL,
+  kind text NOT NULL,
+  job text,
+  facts text NOT NULL,
+  created_at_ms bigint NOT NULL,
+  tries bigint NOT NULL,
+  next_try_at_ms bigint NOT NULL,
+  last_error text NOT NULL
 ) /*sqlite WITHOUT ROWID */;

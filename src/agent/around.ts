@@ -33,6 +33,8 @@ export function createAround(steps: readonly Step[]): Around {
 
 function merge(all: readonly Kept[]): Kept {
   const kept: Kept = Object.assign({}, ...all);
+  const facts = Object.assign({}, ...all.map((one) => one.facts)) as Record<string, string>;
+  if (Object.keys(facts).length > 0) kept.facts = facts;
   const messages = all.flatMap(({ message }) => (message ? [message] : []));
   return messages.length > 0 ? { ...kept, message: messages.join('; ') } : kept;
 }

@@ -1,4 +1,7 @@
 /** Whose output the spool sends, and until when. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Observation } from '../protocol/agent.ts';
 import { spoolSource } from './outputs.ts';
@@ -48,4 +51,24 @@ test('one whose sending was broken off is kept and tells so', async () => {
   const broken = outputs.keepUntil('a', () => Promise.reject(new Error('closing')));
   await expect(broken).rejects.toThrow('closing');
   expect(outputs.list()).toMatchObject([{ uid: 'a' }]);
+});
+
+test('metrics are sent beside the output, once there are any', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'drover-outputs-'));
+  const observations: Observation[] = [{ uid: 'a', state: 'RUNNING' }];
+  const outputs = spoolSource({
+    list: () => observations.map((observation) => ({ observation })),
+    hasFiles: () => true,
+    outputFiles: () => ({ stdout: join(home, 'stdout'), stderr: join(home, 'stderr') }),
+  } as unknown as ProcessRuntime);
+  const kinds = () => outputs.list().map(({ metrics = false }) => metrics);
+  expect([outputs.lookForMetrics('a'), kinds()]).toEqual([false, [false]]);
+  writeFileSync(join(home, 'metrics.jsonl'), '');
+  // Of an attempt that ends before anybody looked, too.
+  observations[0] = { uid: 'a', state: 'ENDED' };
+  expect(kinds()).toEqual([false, true]);
+  const keys: string[] = [];
+  await outputs.keepUntil('a', async (key) => void keys.push(key));
+  expect(keys).toEqual(['a', 'a/metrics']);
+  rmSync(home, { recursive: true });
 });

@@ -14,14 +14,24 @@ import { fillBatch } from './spool/fill.ts';
 import { SPOOL_LIMITS, type SpoolLimits } from './spool/limits.ts';
 import { createWakeUp, type WakeUp } from './spool/wakeUp.ts';
 
-/** An attempt whose output is to be sent. `ended`: its files will not grow any more. */
+/**
+ * Two files of an attempt that are to be sent: its output, or what is measured of it. `ended`: they
+ * will not grow any more.
+ */
 export interface SpoolAttempt {
   uid: string;
   stdoutPath: string;
   stderrPath: string;
+  /** The paths are those of its metrics, by itself and by the agent, in place of its output. */
+  metrics?: boolean;
   /** Where the acknowledged offsets are remembered; lies beside the files and goes with them. */
   offsetsPath: string;
   ended: boolean;
+}
+
+/** By what a spool knows them; an attempt with metrics has two. */
+export function spoolKey({ uid, metrics }: Pick<SpoolAttempt, 'uid' | 'metrics'>): string {
+  return metrics ? `${uid}/metrics` : uid;
 }
 
 export interface SpoolSource {
@@ -46,8 +56,8 @@ export interface Spool {
   /** The source has attempts it had not, or some ended. */
   changed(): void;
   /** All output of an ended attempt is on the controller's disk: its files may go. */
-  drained(uid: string): boolean;
-  whenDrained(uid: string): Promise<void>;
+  drained(key: string): boolean;
+  whenDrained(key: string): Promise<void>;
   /** Ends after the request in flight, without waiting for the rest. */
   close(): Promise<void>;
 }
@@ -89,14 +99,14 @@ class FileSpool implements Spool {
     this.#wakeUp.wake();
   }
 
-  drained(uid: string): boolean {
-    return this.#attempts.get(uid)?.phase === 'drained';
+  drained(key: string): boolean {
+    return this.#attempts.get(key)?.phase === 'drained';
   }
 
-  whenDrained(uid: string): Promise<void> {
-    if (this.drained(uid)) return Promise.resolve();
-    const known = this.#waiting.get(uid) ?? Promise.withResolvers<void>();
-    this.#waiting.set(uid, known);
+  whenDrained(key: string): Promise<void> {
+    if (this.drained(key)) return Promise.resolve();
+    const known = this.#waiting.get(key) ?? Promise.withResolvers<void>();
+    this.#waiting.set(key, known);
     return known.promise;
   }
 
@@ -149,15 +159,16 @@ class FileSpool implements Spool {
     this.#listedAtMs = nowMs;
     const gone = new Set(this.#attempts.keys());
     for (const found of this.#options.source.list()) {
-      gone.delete(found.uid);
-      const known = this.#attempts.get(found.uid);
+      const key = spoolKey(found);
+      gone.delete(key);
+      const known = this.#attempts.get(key);
       if (known === undefined) this.#add(found, nowMs);
       else if (found.ended && !known.ended) {
         known.ended = true;
         this.#grew(known);
       }
     }
-    for (const uid of gone) this.#remove(uid);
+    for (const key of gone) this.#remove(key);
   }
 
   #add(found: SpoolAttempt, nowMs: number): void {
@@ -167,27 +178,27 @@ class FileSpool implements Spool {
     } catch (error) {
       this.#options.log.warn({ uid: found.uid, err: error }, 'log offsets unreadable: sends all');
     }
-    this.#attempts.set(found.uid, attempt);
+    this.#attempts.set(attempt.key, attempt);
   }
 
-  #remove(uid: string): void {
-    const attempt = this.#attempts.get(uid);
-    this.#attempts.delete(uid);
+  #remove(key: string): void {
+    const attempt = this.#attempts.get(key);
+    this.#attempts.delete(key);
     attempt?.unwatchFiles();
     attempt?.closeFiles();
-    this.#settle(uid);
+    this.#settle(key);
   }
 
   #finish(attempt: SpooledAttempt): void {
     attempt.phase = 'drained';
     attempt.unwatchFiles();
     attempt.closeFiles();
-    this.#settle(attempt.uid);
+    this.#settle(attempt.key);
   }
 
-  #settle(uid: string): void {
-    this.#waiting.get(uid)?.resolve();
-    this.#waiting.delete(uid);
+  #settle(key: string): void {
+    this.#waiting.get(key)?.resolve();
+    this.#waiting.delete(key);
   }
 
   #grew(attempt: SpooledAttempt): void {

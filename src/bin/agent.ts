@@ -20,6 +20,7 @@ import { systemRandom } from '../lib/random.ts';
 import type { Settings } from '../model/settings.ts';
 import { AGENT_VERSION, PREFLIGHT, type JoinRequest } from '../protocol/agent.ts';
 import { aroundSteps } from './agentSteps.ts';
+import { containerAttributes, containersOf } from './environmentSteps.ts';
 import { tellFailure } from './failure.ts';
 import type { RoleArguments } from './roles.ts';
 import { startSpool } from './spool.ts';
@@ -39,13 +40,19 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
     log.error({ thread: name, err: error }, 'a part of the agent has failed: stopping');
     process.exit(1);
   });
-  const resources = await resourcesOf(settings, log);
+  const [resources, containers] = await Promise.all([
+    resourcesOf(settings, log),
+    containersOf(settings, clock, log),
+  ]);
   const transport = httpTransport(url);
   shutdown.add(() => transport.close());
   const identity = identityFile(join(dataDir, 'worker.json'));
   const { steps, checkpoints } = aroundSteps({
-    ...{ settings, url, identity, transport, resources },
+    ...{ settings, url, identity, transport, resources, containers },
     ...{ clock, log },
+    lookForMetrics(uid) {
+      if (outputs.lookForMetrics(uid)) spool.changed();
+    },
   });
   const runtime = createProcessRuntime({
     dataDir,
@@ -57,7 +64,7 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
     machineHasGpus: resources.devices.some((device) => device.kind === 'gpu'),
     // Asked from within this call for attempts of an earlier agent: by then the spool exists.
     beforeForget: (uid) =>
-      Promise.resolve().then(() => outputs.keepUntil(uid, () => spool.whenDrained(uid))),
+      Promise.resolve().then(() => outputs.keepUntil(uid, (key) => spool.whenDrained(key))),
   });
   const outputs = spoolSource(runtime);
   spool.follow(outputs);
@@ -69,11 +76,12 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
     log,
   });
   shutdown.add(() => tunnels.close());
+  const attributes = { limits: runtime.limits, ...containerAttributes(settings, containers) };
   const agent = startAgent({
     transport,
     runtime,
     identityFile: identity,
-    registration: registration(settings, resources, runtime.limits, flags),
+    registration: registration(settings, resources, attributes, flags),
     joinToken: joinToken(positionals),
     clock,
     random,
@@ -105,7 +113,7 @@ async function refused(refusal: DroverError, shutdown: Shutdown): Promise<void> 
 function registration(
   settings: Settings,
   resources: JoinRequest['resources'],
-  limits: string,
+  found: Record<string, string>,
   flags: RoleArguments['flags'],
 ): JoinRequest {
   const { agent } = settings;
@@ -118,7 +126,7 @@ function registration(
     network: agent.network || `host:${machineId('')}`,
     agentVersion: AGENT_VERSION,
     capabilities: ['process', 'exec', PREFLIGHT],
-    attributes: { ...agent.attributes, limits },
+    attributes: { ...agent.attributes, ...found },
     resources,
     terms: termsOf(agent.accepts, flags),
   };

@@ -5,7 +5,10 @@ import { ContentCache } from '../agent/cache/contentCache.ts';
 import { checkCacheFolder } from '../agent/cache/folder.ts';
 import { createCheckpoints, type Checkpoints } from '../agent/checkpoints/checkpoints.ts';
 import { createCodeStep } from '../agent/code/codeStep.ts';
+import type { ContainerHost } from '../agent/environments/containers/host.ts';
 import { createInputStep } from '../agent/inputs/inputStep.ts';
+import { createDeviceReader } from '../agent/metrics/devices.ts';
+import { createMetrics } from '../agent/metrics/metrics.ts';
 import { createMachineFacts } from '../agent/machineFacts.ts';
 import { createResults } from '../agent/results/results.ts';
 import { secretStep } from '../agent/secrets/secrets.ts';
@@ -14,6 +17,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Settings } from '../model/settings.ts';
 import type { JoinRequest } from '../protocol/agent.ts';
+import { environmentSteps } from './environmentSteps.ts';
 
 export interface StepOptions {
   settings: Settings;
@@ -21,6 +25,10 @@ export interface StepOptions {
   identity: IdentityFile;
   transport: HttpTransport;
   resources: JoinRequest['resources'];
+  /** What starts images here; null: nothing. */
+  containers: ContainerHost | null;
+  /** An attempt may have metrics by now. */
+  lookForMetrics: (uid: string) => void;
   clock: Clock;
   log: Log;
 }
@@ -41,13 +49,25 @@ export function aroundSteps(options: StepOptions): { steps: Step[]; checkpoints:
     log,
   });
   const fetchSecrets = (uid: string) => transport.attemptSecrets(workerToken(), uid);
+  const environment = environmentSteps(options);
   const steps = [
+    environment.remove,
     createMachineFacts(resources),
     createCodeStep({ cache, blobs }),
-    createInputStep({ cache, folder, blobs, env: process.env }),
+    // Before the inputs: a job's own AWS_* and HF_TOKEN open what the agent's do not.
     secretStep({ url, fetchSecrets }),
+    createInputStep({ cache, folder, blobs, env: process.env }),
+    ...environment.build,
     checkpoints,
+    createMetrics({
+      periodMs: settings.agent.metricsMs,
+      readDevices: createDeviceReader(process.env, log),
+      look: options.lookForMetrics,
+      clock,
+      log,
+    }),
     createResults(blobs),
+    environment.start,
   ];
   return { steps, checkpoints };
 }

@@ -16,6 +16,7 @@ import { GATEWAY_LIMITS } from '../gateway/limits.ts';
 import { blobRoutes } from '../gateway/rest/blobs.ts';
 import { dataRoutes } from '../gateway/rest/data.ts';
 import { resultRoutes } from '../gateway/rest/results.ts';
+import { metricRoutes } from '../gateway/rest/metrics.ts';
 import { registerLogRoutes } from '../gateway/rest/logs.ts';
 import { bearerOf, checkScope, type Authorize } from '../gateway/auth/authorize.ts';
 import { recordAccesses } from '../gateway/tunnel/accesses.ts';
@@ -26,6 +27,7 @@ import { upgradeHandler, type UpgradeRoute } from '../gateway/tunnel/upgrades.ts
 import { systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { systemRandom } from '../lib/random.ts';
+import type { IdleRule } from '../model/jobParts.ts';
 import type { Settings } from '../model/settings.ts';
 import { packSpecs } from '../model/spec.ts';
 import { COORDINATOR_CALLS, type Coordinator } from '../protocol/coordinator.ts';
@@ -53,6 +55,7 @@ export async function startController(
     store: storeSettings(settings),
     logs: {
       dir: join(settings.data.dir, 'logs'),
+      metricsDir: join(settings.data.dir, 'metrics'),
       level: settings.logs.level,
       maxJobBytes: settings.logs.maxJobBytes,
       segmentBytes: settings.logs.segmentBytes,
@@ -67,9 +70,12 @@ export async function startController(
       },
       loops: settings.loops,
       pools: poolPolicies(settings),
+      tell: settings.notify.defaults,
       schedule: { ...DEFAULT_POLICY, ...settings.schedule },
+      idleDevices: idleDevices(settings),
     },
     secrets: settings.secrets,
+    notify: settings.notify,
     tokens,
     level: settings.logs.level,
   };
@@ -102,6 +108,10 @@ function storeSettings({ store, data }: Settings): StoreSettings {
   if (store.kind === 'postgres') return { kind: 'postgres', url: store.url };
   const { cacheBytes, checkpointPages } = store;
   return { kind: 'sqlite', file: join(data.dir, 'drover.db'), cacheBytes, checkpointPages };
+}
+
+function idleDevices({ idleDevices: { action, ...rule } }: Settings): IdleRule | null {
+  return action === 'none' ? null : { ...rule, action };
 }
 
 function poolPolicies(settings: Settings): PoolPolicy[] {
@@ -169,6 +179,7 @@ export async function startGateway(
         ...common,
         limits: { streamsPerTenant: limits.streamsPerTenant },
       });
+      metricRoutes(app, { ...common, limits: { streamsPerTenant: limits.streamsPerTenant } });
       proxyRoutes(app, proxy);
       const quota = createBlobQuota(blobs, { tenantQuotaBytes, clock: systemClock });
       resultRoutes(app, { coordinator, store: blobs });

@@ -8,13 +8,13 @@ import type { BlobEntry, BlobStore } from './contract.ts';
  * What came or was asked for later is spared: bundles are sent before the job that names them, and
  * results and checkpoints before they count. The store's own marks may be an hour old.
  */
-export const YOUNG_MS = 24 * 3_600_000;
+const YOUNG_MS = 24 * 3_600_000;
 /** A longer list of files is no manifest of ours. */
 const MANIFEST_BYTES = 1024 ** 3;
 /** Manifests read at once. */
 const AT_ONCE = 8;
 
-export interface Tally {
+interface Tally {
   blobs: number;
   bytes: number;
 }

@@ -7,6 +7,7 @@ import type { Command } from './command.ts';
 import { createCompletion } from './completion.ts';
 import { contextCommand } from './context.ts';
 import { reportError } from './errors.ts';
+import { cpCommand } from './cp.ts';
 import { dataCommand } from './data.ts';
 import { diffCommand } from './diff.ts';
 import { execCommand } from './execCommand.ts';
@@ -20,6 +21,7 @@ import { jobCommand } from './job.ts';
 import { jobsCommand } from './jobs.ts';
 import { loginCommand } from './login.ts';
 import { logsCommand } from './logs.ts';
+import { metricsCommand } from './metrics.ts';
 import { nearest } from '../lib/nearest.ts';
 import { notebookCommand } from './notebook.ts';
 import { profileCommand } from './profile.ts';
@@ -37,6 +39,7 @@ import { UsageError } from './args.ts';
 import { usageCommand } from './usage.ts';
 import { versionCommand } from './version.ts';
 import { waitCommand } from './wait.ts';
+import { receiptCommand } from './receipt.ts';
 import { whyCommand } from './why.ts';
 import { workersCommand } from './workers.ts';
 
@@ -55,6 +58,7 @@ const cliCommands: Command[] = [
   jobsCommand,
   jobCommand,
   logsCommand,
+  metricsCommand,
   resultCommand,
   checkpointsCommand,
   checkpointCommand,
@@ -62,6 +66,7 @@ const cliCommands: Command[] = [
   cancelCommand,
   queueCommand,
   whyCommand,
+  receiptCommand,
   execCommand,
   sshCommand,
   forwardCommand,
@@ -70,6 +75,7 @@ const cliCommands: Command[] = [
   profileCommand,
   workersCommand,
   simulateCommand,
+  cpCommand,
   rerunCommand,
   diffCommand,
   dataCommand,

@@ -21,7 +21,7 @@ _drover() {
   local line
   local -a typed choices
   typed=("\${(@)words[2,CURRENT]}")
-  for line in "\${(@f)$(\${words[1]} completion words -- "\$typed[@]" 2>/dev/null)}"; do
+  for line in "\${(@f)$(\${words[1]} completion words -- "$typed[@]" 2>/dev/null)}"; do
     case $line in
       '') ;;
       :files) _files; return ;;

@@ -20,8 +20,8 @@ export const dataCommand = defineCommand({
   usage: ['data put PATH [--name NAME]', 'data ls', 'data rm NAME'],
   options,
   details:
-    'A folder goes whole; what the server has already is not sent again. A name that exists means\n' +
-    'the new bytes from then on; jobs that were submitted before keep theirs.\n\n' +
+    'A folder goes whole; what the server has already is not sent again. A name that exists\n' +
+    'means the new bytes from then on; jobs that were submitted before keep theirs.\n\n' +
     'examples:\n' +
     '  drover data put ./imagenet-100\n' +
     '  drover run --input train=data:imagenet-100 -- python3 train.py',

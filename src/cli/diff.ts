@@ -2,6 +2,7 @@
 import { isBlobHash } from '../model/blob.ts';
 import { parseManifest, type Manifest } from '../model/manifest.ts';
 import { readBlob, type BlobClientOptions } from '../protocol/blobClient.ts';
+import { USED_PREFIX } from '../model/metric.ts';
 import type { CapsuleView } from '../protocol/capsule.ts';
 import { defineCommand, takePositionals } from './command.ts';
 import { EXIT } from './exitCodes.ts';
@@ -42,7 +43,10 @@ export const diffCommand = defineCommand({
       await context.printJson(differences);
       return exitCode;
     }
-    if (differences.length === 0) await context.print('they ran the same');
+    if (differences.length === 0) {
+      await context.print('they ran the same');
+      return exitCode;
+    }
     const show = (value: string | null): string => (value === null ? '-' : short(value));
     await printTable(context.io, differences.slice(0, SHOWN), [
       { title: 'WHAT', value: ({ what }) => what },
@@ -68,7 +72,8 @@ function outcome(good: CapsuleView, bad: CapsuleView): Difference[] {
 }
 
 function specs(good: CapsuleView['spec'], bad: CapsuleView['spec']): Difference[] {
-  const leaves = ({ code: _, inputs: __, ...spec }: CapsuleView['spec']) => flatten(spec, '');
+  const leaves = (spec: CapsuleView['spec']) =>
+    flatten({ ...spec, code: undefined, inputs: undefined }, '');
   return compare('spec', leaves(good), leaves(bad));
 }
 
@@ -117,16 +122,24 @@ function facts(good: CapsuleView, bad: CapsuleView): Difference[] {
       ...(machine && { machine: machine.name, agent: machine.agentVersion }),
       ...(devices && { devices }),
       ...(machine && flatten(machine.attributes, 'attribute.')),
-      ...first.facts,
+      // What it used differs from run to run, and is no reason for anything.
+      ...withoutUsed(first.facts),
     };
   };
   return compare('fact', of(good), of(bad));
 }
 
+function withoutUsed(facts: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(facts).filter(([name]) => !name.startsWith(USED_PREFIX)),
+  );
+}
+
 /** The leaves of a value by their path. */
 function flatten(value: unknown, prefix: string): Record<string, string> {
   const leaves: Record<string, string> = {};
-  for (const [key, part] of Object.entries(value as object)) {
+  for (const [key, part] of Object.entries(value as object) as [string, unknown][]) {
+    if (part === undefined) continue;
     const name = `${prefix}${key}`;
     const isTree = typeof part === 'object' && part !== null && !Array.isArray(part);
     if (isTree) Object.assign(leaves, flatten(part, `${name}.`));
@@ -135,7 +148,7 @@ function flatten(value: unknown, prefix: string): Record<string, string> {
   return leaves;
 }
 
-export function compare(
+function compare(
   what: Difference['what'],
   good: Record<string, string>,
   bad: Record<string, string>,

@@ -1,5 +1,8 @@
 /** Durations as people write them (90m, 1h30m) and as Slurm does (1-00:00:00), and back to text. */
+import { shortDuration } from '../lib/show.ts';
 import { UsageError } from './args.ts';
+
+export { shortDuration } from '../lib/show.ts';
 
 const UNIT_MS: Record<string, number> = {
   ms: 1,
@@ -49,21 +52,6 @@ function unitsMs(text: string): number | undefined {
   return Math.round(sum);
 }
 
-/** Two units at most: 45s, 12m, 2h5m, 3d4h. */
-export function shortDuration(durationMs: number): string {
-  const seconds = Math.max(0, Math.floor(durationMs / 1000));
-  if (seconds < 60) return `${seconds}s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return pair(minutes, 'm', minutes < 10 ? seconds % 60 : 0, 's');
-  const hours = Math.floor(minutes / 60);
-  if (hours < 24) return pair(hours, 'h', minutes % 60, 'm');
-  return pair(Math.floor(hours / 24), 'd', hours % 24, 'h');
-}
-
 export function ago(atMs: number, nowMs: number): string {
   return `${shortDuration(nowMs - atMs)} ago`;
-}
-
-function pair(large: number, largeUnit: string, small: number, smallUnit: string): string {
-  return small === 0 ? `${large}${largeUnit}` : `${large}${largeUnit}${small}${smallUnit}`;
 }

@@ -6,6 +6,8 @@ import type { JobView, QueueEntry } from '../protocol/jobs.ts';
 import { jobSpec, type SubmittedSpec } from '../protocol/jobSpec.ts';
 import { fakeAccounts, type FakeAccounts } from '../protocol/fakeAccounts.ts';
 import { fakeWhy } from '../protocol/fakeWhy.ts';
+import { fakeReceipt } from '../protocol/fakeReceipt.ts';
+import type { ReceiptView } from '../protocol/receipt.ts';
 import type { WhyView } from '../protocol/why.ts';
 import { answerAccounts } from './fakeAccountRoutes.ts';
 import { addJob, endJob, type FakeJob } from './fakeJobs.ts';
@@ -28,6 +30,7 @@ export interface FakeServer {
   queue: QueueEntry[];
   /** Laid over what the fake says by itself, by job. */
   explanations: Map<string, Partial<WhyView>>;
+  receipts: Map<string, Partial<ReceiptView>>;
   accounts: FakeAccounts;
   /** Everything that was asked, in order. */
   requests: FakeRequest[];
@@ -50,6 +53,7 @@ export async function startFakeServer(): Promise<FakeServer> {
     tokens: [],
     queue: [],
     explanations: new Map(),
+    receipts: new Map(),
     accounts: fakeAccounts(),
     requests: [],
     intercept: () => false,
@@ -185,6 +189,12 @@ async function answerJob(exchange: Exchange, id: string, action: string): Promis
   if (action === 'why') {
     const data = { ...fakeWhy(job.view), ...fake.explanations.get(id) };
     return send(response, 200, { data, meta: {} });
+  }
+  if (action === 'receipt') {
+    return send(response, 200, {
+      data: { ...fakeReceipt(job.view), ...fake.receipts.get(id) },
+      meta: {},
+    });
   }
   if (action === 'tasks') return page(exchange, job.tasks);
   if (action === 'attempts') return page(exchange, job.attempts);

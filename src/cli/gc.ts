@@ -21,8 +21,8 @@ export const gcCommand = defineCommand({
   usage: ['gc --plan', 'gc --apply'],
   options,
   details:
-    "Of the caller's tenant. What came or was asked for within a day is spared: a job that names it\n" +
-    'may be on its way. Needs a token with the scope fleet:manage.',
+    "Of the caller's tenant. What came or was asked for within a day is spared: a job that\n" +
+    'names it may be on its way. Needs a token with the scope fleet:manage.',
   async run(parsed, context) {
     takePositionals(parsed, []);
     const { plan, apply } = parsed.options;

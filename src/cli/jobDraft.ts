@@ -5,6 +5,7 @@ import { UsageError, wholeNumber } from './args.ts';
 import { parseDuration } from './durations.ts';
 import { envFileEntries, envFromList, type Environment } from './environment.ts';
 import { nearest } from '../lib/nearest.ts';
+import { ENVIRONMENT_READERS } from './environmentDraft.ts';
 import { KEEP_READERS } from './keepDraft.ts';
 import { RULE_READERS } from './ruleDraft.ts';
 import { PLACEMENT_READERS } from './placementDraft.ts';
@@ -47,6 +48,7 @@ const READERS: Record<string, Reader> = {
   gang: (spec, value, what) =>
     (spec.shape = { kind: 'gang', size: wholeNumber(asText(value, what), what, 1) }),
   ...PLACEMENT_READERS,
+  ...ENVIRONMENT_READERS,
   ...KEEP_READERS,
   ...RULE_READERS,
   envFile: readEnvFiles,
@@ -79,6 +81,7 @@ const ALIASES: Record<string, string> = {
   constraints: 'constraint',
   interruptible: 'spot',
   outputs: 'output',
+  modules: 'module',
 };
 
 const IN_PLACEMENT = [
@@ -106,6 +109,10 @@ const EXCLUSIVE = [
   ['maxCost', 'maxCostMicros'],
   ['workdir', 'code'],
   ['secret', 'secrets'],
+  ...(['image', 'shm', 'registrySecret', 'lock', 'module'] as const).map(
+    (key) => [key, 'environment'] as const,
+  ),
+  ['idleWarn', 'idleStop'],
   ...IN_PLACEMENT.map((key) => [key, 'placement'] as const),
 ] as const;
 

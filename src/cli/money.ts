@@ -1,6 +1,8 @@
 /** Money as people write it, in millionths inside: 4.10 is 4,100,000. Drover knows no currency. */
 import { UsageError } from './args.ts';
 
+export { showMoney } from '../lib/show.ts';
+
 const MICROS = 1_000_000;
 
 export function parseMoney(text: string, what: string): number {
@@ -10,10 +12,4 @@ export function parseMoney(text: string, what: string): number {
     throw new UsageError(`${what} ${JSON.stringify(text)} is not an amount of money`, hint);
   }
   return Number(match[1]) * MICROS + Number((match[2] ?? '').padEnd(6, '0'));
-}
-
-/** Two places, more only where they say something: 4.10, 0.0025. */
-export function showMoney(micros: number): string {
-  const exact = (micros / MICROS).toFixed(6);
-  return exact.replace(/(\.\d{2}\d*?)0+$/, '$1');
 }

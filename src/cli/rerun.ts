@@ -19,8 +19,8 @@ export const rerunCommand = defineCommand({
   usage: ['rerun ID [--set KEY=VALUE …]'],
   options,
   details:
-    'Prints the new id. Keys are those of `drover job ID --capsule`; an empty value takes the key\n' +
-    'away. `--set workdir=.` brings the code of this folder instead.\n\n' +
+    'Prints the new id. Keys are those of `drover job ID --capsule`; an empty value takes the\n' +
+    'key away. `--set workdir=.` brings the code of this folder instead.\n\n' +
     'examples:\n' +
     '  drover rerun JOB --set env.SEED=2 --set resources.device.count=2\n' +
     '  drover diff JOB $(drover rerun JOB --set workdir=.)',
@@ -39,7 +39,7 @@ export const rerunCommand = defineCommand({
 type Tree = Record<string, unknown>;
 
 /** Values of variables and labels are texts; others are read as JSON where they are any. */
-export function withChanges(spec: SubmittedSpec, changes: readonly string[]): SubmittedSpec {
+function withChanges(spec: SubmittedSpec, changes: readonly string[]): SubmittedSpec {
   const changed = structuredClone(spec) as SubmittedSpec & Tree;
   for (const change of changes) {
     const equals = change.indexOf('=');

@@ -30,8 +30,8 @@ describe('run', () => {
     finishes(succeeded);
     const flags =
       '--gpus A100:2 --cpus 4 --mem 8G --array 0,2%1 --pool p --env A=1 --env HERE ' +
-      '--workdir /srv/lab/sub --retries 2 --time 1-00:00:00 --start-within 2h --priority interactive ' +
-      '--name n --label team=x --ports 1';
+      '--workdir /srv/lab/sub --retries 2 --time 1-00:00:00 --start-within 2h ' +
+      '--priority interactive --name n --label team=x --ports 1';
     const result = await run(['run', ...flags.split(' '), '--', 'python3', '-c', '--x'], {
       env: { HERE: 'there' },
     });
@@ -159,7 +159,8 @@ describe('run', () => {
     };
     const { stderr, stdout } = await run(['run', '--', 'x'], { columns: 80 });
     expect(stderr).toContain('job j1 waits: no worker has a free A100');
-    expect(stderr.endsWith('\r\x1b[2K')).toBe(true);
+    const [, shown = ''] = stderr.split('\r\x1b[2K').slice(-2);
+    expect(shown).toMatch(/job j1 SUCCEEDED: ran \d+ ms\n$/);
     expect(stdout).toBe('started\n');
   });
 
@@ -185,7 +186,7 @@ describe('run', () => {
     [['run', '--'], 'there is no command'],
     [['run', 'echo', 'hi'], 'the command goes after --'],
     [['run', '--gpu', '1', '--', 'x'], 'did you mean --gpus?'],
-    [['run', '--image', 'i', '--', 'x'], 'unknown option --image'],
+    [['run', '--imgae', 'i', '--', 'x'], 'did you mean --image'],
     [['run', '--array', '0', '--gang', '2', '--', 'x'], '--array and --gang exclude each other'],
     [['run', '--gang', '0', '--', 'x'], '--gang "0" is not a whole number from 1 up'],
     [['run', '--env', 'NOT_SET', '--', 'x'], 'it is not set here'],

@@ -11,10 +11,12 @@ import { EXIT } from './exitCodes.ts';
 import { detach, watchInterrupts } from './interrupts.ts';
 import type { CliIo } from './io.ts';
 import { ruleOptions } from './ruleDraft.ts';
+import { environmentOptions } from './environmentDraft.ts';
 import { keepOptions } from './keepDraft.ts';
 import { toSpec } from './jobDraft.ts';
 import { explainEnd, judgeEnd, waitForEnd } from './jobEnd.ts';
 import { exactOutput, jsonOutput, prefixedOutput } from './logOutput.ts';
+import { showReceiptLine } from './receipt.ts';
 import { showPlan } from './plan.ts';
 import { showWaitStatus } from './waitStatus.ts';
 
@@ -58,6 +60,7 @@ export const jobOptions = {
   input: { kind: 'list', value: 'NAME=URI', help: 'read-only at $DROVER_INPUTS/NAME' },
   retries: { kind: 'text', value: 'N', help: 'start again up to N times after a failure' },
   time: { kind: 'text', value: 'D', help: 'time limit: 90m, 2h, 1-00:00:00' },
+  ...environmentOptions,
   ...keepOptions,
   ...ruleOptions,
   'start-within': { kind: 'text', value: 'D', help: 'give up when it has not started by then' },
@@ -190,7 +193,10 @@ async function followToEnd(
     const end = await judgeEnd(client, await waitForEnd(client, id, { signal, serverKnown: true }));
     await status.clear();
     if (json) await context.printJson({ type: 'end', exitCode: end.exitCode, job: end.job });
-    else await explainEnd(context, end);
+    else {
+      await explainEnd(context, end);
+      await showReceiptLine(context, id);
+    }
     return end.exitCode;
   } finally {
     await status.clear();

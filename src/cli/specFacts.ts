@@ -18,6 +18,9 @@ export function specFacts(spec: Spec): Fact[] {
   return [
     ['command', spec.command.map(quoted).join(' ')],
     ['directory', spec.workdir],
+    ['image', spec.environment?.image ?? ''],
+    ['lock file', spec.environment?.lock ?? ''],
+    ['modules', spec.environment?.modules.join(' ') ?? ''],
     ['resources', showResources(spec)],
     ['constraints', tests(false)],
     ['prefers', tests(true)],
@@ -28,6 +31,7 @@ export function specFacts(spec: Spec): Fact[] {
     ['checkpoints', spec.checkpoint ? showCheckpoint(spec.checkpoint) : ''],
     ['outputs', spec.rules?.outputs.join(', ') ?? ''],
     ['kept on failure', keptFor(spec)],
+    ['idle devices', idleRule(spec)],
     ['max cost', spec.maxCostMicros ? showMoney(spec.maxCostMicros) : ''],
   ];
 }
@@ -39,6 +43,12 @@ function showCheckpoint({ dir, everyMs, signal, keep }: NonNullable<Spec['checkp
 
 function keptFor({ rules }: Spec): string {
   return rules?.keepOnFailureMs ? shortDuration(rules.keepOnFailureMs) : '';
+}
+
+function idleRule({ rules }: Spec): string {
+  if (!rules?.idle) return '';
+  const { action, belowPercent, forMs } = rules.idle;
+  return `${action} when below ${belowPercent} % for ${shortDuration(forMs)}`;
 }
 
 function showResources(spec: Spec): string {

@@ -10,14 +10,23 @@ import { showCpus, showMemory } from './resources.ts';
 import { statePaint } from './states.ts';
 import type { Column } from './table.ts';
 
-const VERBS = ['drain', 'undrain'];
+const VERBS = ['drain', 'undrain', 'revoke'];
+
+const WORDS = { drain: 'drains', undrain: 'takes work again', revoke: 'is refused from now on' };
 
 export const workersCommand = defineCommand({
   name: 'workers',
-  summary: 'List workers; drain or undrain one',
-  usage: ['workers [--limit N | --all]', 'workers drain ID…', 'workers undrain ID…'],
+  summary: 'List workers; drain, undrain or revoke one',
+  usage: [
+    'workers [--limit N | --all]',
+    'workers drain ID…',
+    'workers undrain ID…',
+    'workers revoke ID…',
+  ],
   options: pagingOptions,
-  details: 'A drained worker finishes what runs and gets nothing new.',
+  details:
+    'A drained worker finishes what runs and gets nothing new. A revoked one is refused at\n' +
+    'once: what it runs is lost when its lease has run out. It joins again only with a token.',
   async run(parsed, context) {
     const [verb, ...ids] = parsed.positionals;
     if (verb === undefined) {
@@ -31,9 +40,12 @@ export const workersCommand = defineCommand({
     if (ids.length === 0) throw new UsageError('ID is missing', `drover workers ${verb} ID`);
     const client = context.client();
     for (const id of ids) {
-      const worker = await client.setDraining(id, verb === 'drain');
+      const worker =
+        verb === 'revoke'
+          ? await client.revokeWorker(id)
+          : await client.setDraining(id, verb === 'drain');
       if (context.json) await context.printJson(worker);
-      else await context.print(`${id} ${worker.draining ? 'drains' : 'takes work again'}`);
+      else await context.print(`${id} ${WORDS[verb as keyof typeof WORDS]}`);
     }
     return EXIT.ok;
   },

@@ -4,6 +4,7 @@ import { DroverError } from '../lib/errors.ts';
 import type { Random } from '../lib/random.ts';
 import { OPEN_TERMS } from '../model/placement.ts';
 import type { AttemptUid } from '../model/ids.ts';
+import type { IdleRule } from '../model/jobParts.ts';
 import type {
   JoinReply,
   JoinRequest,
@@ -35,6 +36,8 @@ export interface AgentsOptions {
   clock: Clock;
   random: Random;
   timers: Timers;
+  /** For jobs that have no rule of their own; null: none. */
+  idleDevices: IdleRule | null;
 }
 
 export interface Agents {
@@ -46,7 +49,7 @@ export interface Agents {
 
 export function createAgents(options: AgentsOptions): Agents {
   const { state, mutate, committer, sessions, tunnels, clock, random, timers } = options;
-  const { checkpointAsks } = options;
+  const { checkpointAsks, idleDevices } = options;
   let generation = 0;
 
   function workerOf(workerToken: string): LiveWorker {
@@ -146,7 +149,7 @@ export function createAgents(options: AgentsOptions): Agents {
       if (seen.has(attempt.uid)) continue;
       if (attempt.state === 'STOPPING') reply.stop.push(stopOf(state, attempt.uid));
       else {
-        const order = orderOf(state, attempt, leaseOf(state, attempt, timers));
+        const order = orderOf(state, attempt, leaseOf(state, attempt, timers), idleDevices);
         if (order) reply.desired.push(order);
       }
     }
@@ -178,17 +181,19 @@ function superseded(): DroverError {
 
 function observedOf(observation: Observation): Observed {
   const uid = observation.uid as AttemptUid;
-  const { state, facts, progress } = observation;
+  const { state, facts, progress, idle } = observation;
   if (state !== 'ENDED') {
     return {
       ...{ uid, state, ending: null },
       ...(facts && { facts }),
       ...(progress !== undefined && { progress }),
+      ...(idle && { idle }),
     };
   }
   return {
     uid,
     state: 'ENDED',
+    ...(facts && { facts }),
     ending: {
       cause: observation.cause ?? 'lost',
       exitCode: observation.exitCode ?? null,

@@ -5,11 +5,13 @@ import type { SchedulePolicy } from '../core/schedule/plan.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
+import type { IdleRule } from '../model/jobParts.ts';
 import { SCOPES } from '../model/token.ts';
 import type { Timers } from '../protocol/agent.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
 import type { SecretSource } from '../secrets/contract.ts';
 import type { Snapshot } from '../state/live.ts';
+import type { TellDefaults } from '../state/notices.ts';
 import { State } from '../state/state.ts';
 import type { History, Writer } from '../store/contract.ts';
 import { createAgents } from './agents.ts';
@@ -24,18 +26,26 @@ import type { LogStore } from './logs.ts';
 import { startLoop, type Loop } from './loop.ts';
 import { createMetrics } from './metrics.ts';
 import { createMutate, type Mutate } from './mutate.ts';
+import { createNoticeLoop, type Channels } from './notices.ts';
 import type { Planner } from './planner.ts';
+import { receiptOfEnded } from './receipts.ts';
 import { createScheduleStep } from './schedule.ts';
 import { hashSecret } from './secrets.ts';
 import { Sessions } from './sessions.ts';
 import { Tunnels } from './tunnels.ts';
 
+type LoopPeriod = 'scheduleMs' | 'leasesMs' | 'deadlinesMs' | 'chargesMs' | 'noticesMs';
+
 export interface ControllerSettings {
   clusterName: string;
   timers: Timers;
-  loops: { scheduleMs: number; leasesMs: number; deadlinesMs: number; chargesMs: number };
+  loops: Record<LoopPeriod, number>;
   pools: readonly PoolPolicy[];
   schedule: SchedulePolicy;
+  /** For jobs that have no rule of their own; absent or null: none. */
+  idleDevices?: IdleRule | null;
+  /** Whom jobs that name nobody tell; absent: nobody. */
+  tell?: TellDefaults;
 }
 
 export interface ControllerOptions {
@@ -45,8 +55,12 @@ export interface ControllerOptions {
   history: History;
   planner: Planner;
   logs: LogStore;
+  /** What is measured of jobs; absent: it is not kept. */
+  jobMetrics?: LogStore;
   /** Where jobs' secrets come from; absent: from nowhere. */
   secrets?: readonly SecretSource[];
+  /** Where people can be told; absent: nowhere. */
+  channels?: Channels;
   clock: Clock;
   random: Random;
   log: Log;
@@ -68,9 +82,10 @@ export interface Controller {
 const DEFAULT_TENANT = 'default';
 
 export function createController(options: ControllerOptions): Controller {
-  const { clock, random, log, settings, history, logs, planner } = options;
+  const { clock, random, log, settings, history, planner } = options;
   const { halfLifeMs } = settings.schedule;
-  const state = new State(options.snapshot, { pools: settings.pools, halfLifeMs });
+  const { pools, tell = {} } = settings;
+  const state = new State(options.snapshot, { pools, halfLifeMs, tell });
   const sessions = new Sessions(clock);
   const tunnels = new Tunnels(clock, random);
   const reasons = new Map<string, Explanation>();
@@ -83,15 +98,19 @@ export function createController(options: ControllerOptions): Controller {
       const wake = [...state.wake];
       state.wake.clear();
       sessions.wakeSoon(wake);
+      if (changes.notices.size > 0) noticeLoop.hint();
     },
     onFatal: options.onFatal,
   });
   const hintSchedule = (): void => scheduleLoop.hint();
   const mutate = createMutate(state, clock, committer, hintSchedule);
-  const jobs = createJobs({ state, mutate, committer, history, clock, reasons, ...settings });
+  const { channels = new Map() } = options;
+  const common = { state, mutate, committer, history, clock, channels };
+  const jobs = createJobs({ ...common, reasons, pools });
   const checkpointAsks = new CheckpointAsks();
   const core = { state, mutate, committer, sessions, clock, random, checkpointAsks };
-  const agents = createAgents({ ...core, tunnels, timers: settings.timers });
+  const { timers, idleDevices = null } = settings;
+  const agents = createAgents({ ...core, tunnels, timers, idleDevices });
   const loops: Loop[] = [];
   const metrics = createMetrics({ ...core, loops: () => loops });
   const loop = (name: string, periodMs: number, step: () => Promise<void>): Loop => {
@@ -106,6 +125,11 @@ export function createController(options: ControllerOptions): Controller {
   loop('leases', settings.loops.leasesMs, createLeaseStep(leasesOf(options, core, tunnels)));
   loop('deadlines', settings.loops.deadlinesMs, createDeadlineStep(state, mutate, clock, reasons));
   loop('charges', settings.loops.chargesMs, createChargeStep(state, mutate, clock, hintSchedule));
+  const notices = createNoticeLoop({
+    ...{ ...common, log, cluster: settings.clusterName, hint: () => noticeLoop.hint() },
+    receipt: (tenant, job) => receiptOfEnded(history, tenant, job),
+  });
+  const noticeLoop = loop('notices', settings.loops.noticesMs, () => notices.step());
   scheduleLoop.hint();
   // Wakes noted during the rebuild are for calls that cannot be parked yet.
   state.wake.clear();
@@ -125,6 +149,7 @@ export function createController(options: ControllerOptions): Controller {
     },
     async close() {
       for (const one of loops.toReversed()) await one.close();
+      await notices.close();
       sessions.releaseAll();
       await committer.durable();
     },

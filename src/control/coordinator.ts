@@ -26,6 +26,7 @@ import { createLogAccess } from './logAccess.ts';
 import { checkScopes } from './scopes.ts';
 import { createTunnelCalls } from './tunnels.ts';
 import { readiness } from './readiness.ts';
+import { createReceipts } from './receipts.ts';
 import { createPlan } from './plan.ts';
 import { createWhy } from './why.ts';
 
@@ -50,7 +51,7 @@ export interface ControllerParts {
 }
 
 export function createCoordinator(options: ControllerOptions, parts: ControllerParts): Coordinator {
-  const { history, logs, planner, settings } = options;
+  const { history, logs, jobMetrics, planner, settings } = options;
   const { core, jobs, agents, tunnels, loops, metrics, reasons, settled } = parts;
   const { state, sessions, committer, clock } = core;
   const cluster = {
@@ -63,8 +64,9 @@ export function createCoordinator(options: ControllerOptions, parts: ControllerP
   return checkScopes({
     ...createFleet({ ...core, cluster }),
     ...jobs,
-    ...createLogAccess({ state, history, logs, jobs, agents, clock }),
+    ...createLogAccess({ state, history, logs, jobMetrics, jobs, agents, clock }),
     ...createWhy({ state, planner, settled, clock, reasons, getJob: jobs.getJob }),
+    ...createReceipts({ history, clock, getJob: jobs.getJob }),
     ...createPlan({ state, planner, settled, committer, clock, pools: settings.pools }),
     ...createBudgets({ ...core, history }),
     ...createDataSets({ ...core, history }),

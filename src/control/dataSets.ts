@@ -54,8 +54,9 @@ export function createDataSets(options: DataSetOptions): DataCalls {
   };
 }
 
-function viewOf({ tenant: _, ...view }: DataSet): DataView {
-  return view;
+function viewOf(dataSet: DataSet): DataView {
+  const { name, version, kind, hash, bytes, files, createdAtMs, createdBy } = dataSet;
+  return { name, version, kind, hash, bytes, files, createdAtMs, createdBy };
 }
 
 function noSuchData(name: string): DroverError {

@@ -30,6 +30,7 @@ export type Fleet = Pick<
   | 'cluster'
   | 'listWorkers'
   | 'setDraining'
+  | 'revokeWorker'
   | 'listTokens'
   | 'createToken'
   | 'revokeToken'
@@ -67,6 +68,16 @@ export function createFleet(options: FleetOptions): Fleet {
     async setDraining(who, id, draining) {
       const worker = id as WorkerId;
       const result = mutate({ kind: 'drain', worker, draining, by: who.user });
+      const live = state.workers.get(worker);
+      if (result.kind === 'missing' || !live) throw missingThing('worker', id, 'drover workers');
+      const view = workerView(live, sessions.lastContactAtMs(worker));
+      await committer.durable();
+      return view;
+    },
+
+    async revokeWorker(who, id) {
+      const worker = id as WorkerId;
+      const result = mutate({ kind: 'revoke-worker', worker, by: who.user });
       const live = state.workers.get(worker);
       if (result.kind === 'missing' || !live) throw missingThing('worker', id, 'drover workers');
       const view = workerView(live, sessions.lastContactAtMs(worker));

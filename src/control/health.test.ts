@@ -36,6 +36,7 @@ describe('readiness', () => {
       ['leases', true],
       ['deadlines', true],
       ['charges', true],
+      ['notices', true],
     ]);
     for (const { lastFinishedAtMs } of loops) expect(lastFinishedAtMs).toBeGreaterThan(0);
   });

@@ -18,6 +18,7 @@ import { allToCome, resolveAfter, type Resolved } from './after.ts';
 import { resolveData } from './dataSets.ts';
 import { createJobLists } from './jobLists.ts';
 import type { Mutate } from './mutate.ts';
+import { checkChannels, type Channels } from './notices.ts';
 import { checkQuotas } from './quotas.ts';
 import { endedJobView, liveJobView } from './views.ts';
 
@@ -29,7 +30,10 @@ export interface JobsOptions {
   clock: Clock;
   pools: readonly PoolPolicy[];
   reasons: ReadonlyMap<string, Explanation>;
+  channels?: Channels | undefined;
 }
+
+const NO_CHANNELS: Channels = new Map();
 
 type JobCalls = Pick<
   Coordinator,
@@ -111,6 +115,7 @@ export function createJobs(options: JobsOptions): Jobs {
   }
 
   function checkFits(who: Principal, specs: readonly JobSpec[]): void {
+    checkChannels(options.channels ?? NO_CHANNELS, who.tenant, specs);
     checkQuotas(state, who, specs);
     for (const spec of differentRequests(specs)) {
       const reason = neverFits(spec, options.pools, state.pools);

@@ -12,7 +12,8 @@ let job: string;
 let uid: string;
 beforeEach(async () => {
   const store: MemoryLogStore = new MemoryLogStore(() => it.clock);
-  it = new TestController({ logs: store });
+  const jobMetrics: MemoryLogStore = new MemoryLogStore(() => it.clock);
+  it = new TestController({ logs: store, jobMetrics });
   await it.start();
   agent = await it.joinAgent();
   [job = ''] = await it.submit({});
@@ -54,6 +55,26 @@ describe('appending', () => {
       { uid, stream: 'stderr', offset: 1 },
     ]);
     expect(texts(await read())).toBe('one\ne');
+  });
+
+  test('what is measured goes apart, and ends where the agent said it does', async () => {
+    const metrics = { metrics: true };
+    const own = chunk('{"a":1}\n', 0, { stream: 'metrics' });
+    expect(await append(chunk('out\n', 0), own, chunk('{}\n', 0, { stream: 'system' }))).toEqual([
+      { uid, stream: 'stdout', offset: 4 },
+      { uid, stream: 'metrics', offset: 8 },
+      { uid, stream: 'system', offset: 3 },
+    ]);
+    expect(texts(await read())).toBe('out\n');
+    const page = await read(metrics);
+    expect(page.records.map(({ stream }) => stream)).toEqual(['metrics', 'system']);
+    const facts = { 'used.metricsFileBytes': '16', 'used.systemFileBytes': '3' };
+    await agent.sync([{ uid, state: 'ENDED', cause: 'exited', exitCode: 0, facts }]);
+    expect(await read({ ...metrics, after: page.next })).toMatchObject({ complete: false });
+    await append(chunk('{"a":2}\n', 8, { stream: 'metrics' }));
+    const rest = await read({ ...metrics, after: page.next });
+    expect(texts(rest)).toBe('{"a":2}\n');
+    expect(await read({ ...metrics, after: rest.next })).toMatchObject({ complete: true });
   });
 
   test('goes on after the end, also when the attempt was called lost', async () => {

@@ -1,15 +1,19 @@
-/** The log half of the Coordinator: who may append and read, and where a follow ends. */
+/**
+ * The log half of the Coordinator: who may append and read, and where a follow ends. What is
+ * measured of a job goes the same way, into a store of its own.
+ */
 import type { Clock } from '../lib/clock.ts';
 import { parseAttemptUid, taskId, type AttemptUid, type JobId } from '../model/ids.ts';
+import { USED } from '../model/metric.ts';
 import type { Principal } from '../model/token.ts';
-import type { LogAck, LogChunk } from '../protocol/agent.ts';
+import type { LogAck, LogChunk, LogStream, OutputStream } from '../protocol/agent.ts';
 import type { LogPage, LogQuery } from '../protocol/coordinator.ts';
 import type { State } from '../state/state.ts';
 import type { History } from '../store/contract.ts';
 import type { AttemptRow } from '../store/database.ts';
 import type { Agents } from './agents.ts';
 import type { Jobs } from './jobs.ts';
-import type { LogStore, OwnedChunk } from './logs.ts';
+import type { LogRead, LogStore, OwnedChunk } from './logs.ts';
 
 /** One page of a read. */
 const PAGE_BYTES = 256 * 1024;
@@ -25,6 +29,8 @@ export interface LogAccessOptions {
   state: State;
   history: History;
   logs: LogStore;
+  /** What is measured of jobs; absent: it is not kept. */
+  jobMetrics?: LogStore | undefined;
   jobs: Jobs;
   agents: Agents;
   clock: Clock;
@@ -38,7 +44,7 @@ export interface LogAccess {
 type Owner = Pick<OwnedChunk, 'job' | 'task' | 'index' | 'attempt'>;
 
 export function createLogAccess(options: LogAccessOptions): LogAccess {
-  const { state, history, logs, jobs, agents, clock } = options;
+  const { state, history, logs, jobMetrics, jobs, agents, clock } = options;
   const owners = new Map<string, Owner>();
   /** On the boot clock: since when the last bytes of an ended job are waited for. */
   const waitedSince = new Map<string, number>();
@@ -67,39 +73,48 @@ export function createLogAccess(options: LogAccessOptions): LogAccess {
   async function appendLogs(workerToken: string, chunks: LogChunk[]): Promise<LogAck[]> {
     agents.workerOf(workerToken);
     const owned: OwnedChunk[] = [];
+    const measured: OwnedChunk[] = [];
     const refused: LogAck[] = [];
     for (const chunk of chunks) {
       const owner = await ownerOf(chunk.uid);
-      if (owner) owned.push({ ...chunk, ...owner });
+      const as = MEASURED[chunk.stream];
+      if (owner && as && jobMetrics) measured.push({ ...chunk, ...owner, stream: as });
+      else if (owner && isOutput(chunk)) owned.push({ ...chunk, ...owner });
       // Nobody's bytes are dropped, but acknowledged: the agent must not offer them for ever.
       else {
         const { uid, stream, offset, bytes } = chunk;
         refused.push({ uid, stream, offset: offset + bytes.length });
       }
     }
-    const acks = owned.length > 0 ? await logs.append(owned) : [];
-    return [...acks, ...refused];
+    const [acks, metricAcks] = await Promise.all([
+      owned.length > 0 ? logs.append(owned) : [],
+      measured.length > 0 && jobMetrics ? jobMetrics.append(measured) : [],
+    ]);
+    return [...acks, ...metricAcks.map((ack) => asMeasured(ack)), ...refused];
   }
 
   async function readLogs(who: Principal, job: string, query: LogQuery): Promise<LogPage> {
     // Log bytes are on disk when they are read; only the end of a job is the store's to tell.
     const endedAtMs = await jobs.endedAt(who, job);
-    const { waitMs, ...selection } = query;
+    const { waitMs, metrics = false, ...selection } = query;
+    const store = metrics ? jobMetrics : logs;
+    if (!store) return { records: [], next: query.after, complete: endedAtMs !== null };
     const read = { ...selection, limitBytes: PAGE_BYTES };
-    const page = await logs.read(job, read);
+    const readPage = (after: number): Promise<Omit<LogPage, 'complete'>> =>
+      readFrom(store, job, { ...read, after }, metrics);
+    const page = await readPage(read.after);
     if (page.records.length > 0) return { ...page, complete: false };
-    if (endedAtMs !== null && !(await tailMissing(who, job, endedAtMs))) {
+    if (endedAtMs !== null && !(await tailMissing(who, job, endedAtMs, metrics))) {
       // What came in between the read and the look at the tail.
-      const rest = await logs.read(job, { ...read, after: page.next });
+      const rest = await readPage(page.next);
       return { ...rest, complete: rest.records.length === 0 };
     }
     if (waitMs <= 0) return { ...page, complete: false };
     const wait = Math.min(waitMs, LONGEST_WAIT_MS);
-    const news = logs.wait(job, page.next, wait);
+    const news = store.wait(job, page.next, wait);
     await (endedAtMs === null ? Promise.race([news, jobs.ended(job as JobId, wait)]) : news);
-    const after = { ...read, after: page.next };
-    delete after.tailLines;
-    return { ...(await logs.read(job, after)), complete: false };
+    delete read.tailLines;
+    return { ...(await readPage(page.next)), complete: false };
   }
 
   /** The wall clock, which may step, is asked only once: by how much it had waited already. */
@@ -116,23 +131,65 @@ export function createLogAccess(options: LogAccessOptions): LogAccess {
   }
 
   /** Whether bytes that an exit report announced are still on their way. */
-  async function tailMissing(who: Principal, job: string, endedAtMs: number): Promise<boolean> {
+  async function tailMissing(
+    who: Principal,
+    job: string,
+    endedAtMs: number,
+    metrics: boolean,
+  ): Promise<boolean> {
     if (waitedMs(job, endedAtMs) > TAIL_WAIT_MS) return false;
     const attempts = await history.forTenant(who.tenant).attempts(job, [-1, -1], ALL_ATTEMPTS);
-    const stored = await logs.offsets(job);
-    return attempts.some((attempt) => announcedMore(attempt, stored[attempt.uid]));
+    const stored = await ((metrics && jobMetrics) || logs).offsets(job);
+    return attempts.some((attempt) =>
+      announcedMore(attempt, announced(attempt, metrics), stored[attempt.uid]),
+    );
   }
 
   function announcedMore(
     attempt: AttemptRow,
-    stored: { stdout: number; stderr: number } | undefined,
+    { stdout, stderr }: Sizes,
+    stored: Sizes | undefined,
   ): boolean {
-    const missing =
-      (attempt.stdout_bytes ?? 0) > (stored?.stdout ?? 0) ||
-      (attempt.stderr_bytes ?? 0) > (stored?.stderr ?? 0);
+    const missing = stdout > (stored?.stdout ?? 0) || stderr > (stored?.stderr ?? 0);
     // A machine that is gone brings nothing any more.
     return missing && state.workers.has(attempt.worker as never);
   }
 
   return { appendLogs, readLogs };
+}
+
+type Sizes = Record<OutputStream, number>;
+
+/** How much its agent said there is, when it ended. */
+function announced(row: AttemptRow, metrics: boolean): Sizes {
+  if (!metrics) return { stdout: row.stdout_bytes ?? 0, stderr: row.stderr_bytes ?? 0 };
+  const facts = JSON.parse(row.facts) as Record<string, string>;
+  const size = (name: string): number => Number(facts[name] ?? 0) || 0;
+  return { stdout: size(USED.metricsFileBytes), stderr: size(USED.systemFileBytes) };
+}
+
+/** A store holds two streams of each attempt; that of metrics has these two in their places. */
+const MEASURED: Partial<Record<LogStream, OutputStream>> = { metrics: 'stdout', system: 'stderr' };
+const UNMEASURED = { stdout: 'metrics', stderr: 'system' } as const;
+
+function isOutput<Chunk extends LogChunk>(chunk: Chunk): chunk is Chunk & { stream: OutputStream } {
+  return chunk.stream === 'stdout' || chunk.stream === 'stderr';
+}
+
+function asMeasured<Part extends { stream: LogStream }>(
+  part: Part,
+): Omit<Part, 'stream'> & { stream: LogStream } {
+  const { stream } = part;
+  const is = stream === 'stdout' || stream === 'stderr' ? UNMEASURED[stream] : stream;
+  return { ...part, stream: is };
+}
+
+async function readFrom(
+  store: LogStore,
+  job: string,
+  query: LogRead,
+  metrics: boolean,
+): Promise<Omit<LogPage, 'complete'>> {
+  const page = await store.read(job, query);
+  return metrics ? { ...page, records: page.records.map((record) => asMeasured(record)) } : page;
 }

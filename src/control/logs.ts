@@ -2,7 +2,7 @@
  * Where log bytes go: the contract between the controller and the log store (thread, or inline in
  * tests).
  */
-import type { LogAck } from '../protocol/agent.ts';
+import type { LogAck, OutputStream } from '../protocol/agent.ts';
 import type { LogRecordView } from '../protocol/jobs.ts';
 
 /** A chunk whose sender was checked: it ran this attempt. */
@@ -12,7 +12,7 @@ export interface OwnedChunk {
   task: string;
   index: number;
   attempt: number;
-  stream: 'stdout' | 'stderr';
+  stream: OutputStream;
   offset: number;
   atMs: number;
   bytes: Uint8Array;

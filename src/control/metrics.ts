@@ -56,6 +56,8 @@ export function createMetrics(options: MetricsOptions): ControlMetrics {
   gauge('drover_jobs_live', 'Jobs that have not ended', (g) => g.set(state.jobs.size));
   gauge('drover_attempts_live', 'Attempts that have not ended', (g) => g.set(state.attempts.size));
   gauge('drover_controller_epoch', 'The epoch of this controller', (g) => g.set(state.epoch));
+  const waiting = 'Notices that no channel has taken yet';
+  gauge('drover_notices_queued', waiting, (g) => g.set(state.notices.queued.size));
   gauge('drover_syncs_parked', 'Agent calls held open', (g) => g.set(sessions.parkedCount()));
   counter('drover_store_batches_total', 'Batches committed', () => committer.batches());
   counter('drover_store_rows_total', 'Rows written', () => committer.rows());

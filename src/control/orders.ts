@@ -1,12 +1,18 @@
 /** What an agent is told to run: the job's command with Drover's variables around it. */
 import type { Attempt } from '../model/attempt.ts';
+import type { IdleRule } from '../model/jobParts.ts';
 import type { Task } from '../model/task.ts';
 import type { AttemptOrder, OrderParts } from '../protocol/agent.ts';
 import type { LiveJob } from '../state/live.ts';
 import type { State } from '../state/state.ts';
 import { GANG_DEFAULTS, gangOrder, gangVariables } from './gangs.ts';
 
-export function orderOf(state: State, attempt: Attempt, leaseMs: number): AttemptOrder | null {
+export function orderOf(
+  state: State,
+  attempt: Attempt,
+  leaseMs: number,
+  idleDevices: IdleRule | null,
+): AttemptOrder | null {
   const found = state.task(attempt.task);
   const claim = state.claims.get(attempt.uid);
   const worker = state.workers.get(attempt.worker)?.worker;
@@ -14,6 +20,7 @@ export function orderOf(state: State, attempt: Attempt, leaseMs: number): Attemp
   const { spec } = found.live.job;
   const isGang = spec.shape.kind === 'gang';
   const gang = isGang ? gangOrder(state, found.live, found.task.index) : undefined;
+  const idle = claim.devices.length > 0 ? (spec.rules?.idle ?? idleDevices) : null;
   const own = variables(state, found.live, found.task, attempt, claim.ports);
   return {
     uid: attempt.uid,
@@ -41,6 +48,7 @@ export function orderOf(state: State, attempt: Attempt, leaseMs: number): Attemp
     attemptLeaseMs: leaseMs,
     ...(gang && { gang }),
     ...partsOf(state, found.live, found.task),
+    ...(idle && { idle }),
   };
 }
 

@@ -9,6 +9,7 @@ import type { Coordinator } from '../protocol/coordinator.ts';
 import type { JobView } from '../protocol/jobs.ts';
 import { AHEAD_SAMPLE, type WhyView } from '../protocol/why.ts';
 import type { LiveJob } from '../state/live.ts';
+import { IDLE_BEGINNING } from '../state/observe.ts';
 import { requestOf } from '../state/requests.ts';
 import type { State } from '../state/state.ts';
 import type { Planner, PlannerWhy } from './planner.ts';
@@ -107,15 +108,29 @@ const NOWHERE: Pick<
   predictedStartAtMs: null,
 };
 
-function notWaiting({ job, counts }: LiveJob): Hold | null {
+function notWaiting(live: LiveJob): Hold | null {
+  const { job, counts } = live;
   if (job.cancelRequestedAtMs !== null) {
     const sentence = 'it was cancelled, and its running tasks are being stopped';
     return { code: 'CANCELLING', sentence, suggestions: [] };
   }
   if (counts.PENDING > 0) return null;
+  const idle = idleMessage(live);
+  if (idle) {
+    const suggestions = [`see what it does: drover metrics ${job.id}`, `drover ps ${job.id}`];
+    return { code: 'RUNNING', sentence: `it runs, but ${idle}`, suggestions };
+  }
   const sentence =
     counts.RUNNING > 0 ? 'it runs; nothing of it waits' : 'it has its worker and is about to start';
   return { code: 'RUNNING', sentence, suggestions: [] };
+}
+
+/** What was last said of a running task whose devices have nothing to do. */
+function idleMessage({ attempts }: LiveJob): string | undefined {
+  for (const { message } of attempts.values()) {
+    if (message.startsWith(IDLE_BEGINNING)) return message;
+  }
+  return undefined;
 }
 
 function waitsForJobs(state: State, { job, waitsFor }: LiveJob): Hold | null {

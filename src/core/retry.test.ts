@@ -138,6 +138,12 @@ describe('a try that ended', () => {
       },
     ],
     [
+      'by a rule, which its user did not ask for, has failed and is not tried again',
+      ending('cancelled', { signal: 'SIGTERM', message: 'its devices are idle' }),
+      {},
+      { kind: 'fail', charge: 'failure', reason: 'its devices are idle' },
+    ],
+    [
       'after the user cancelled is cancelled, however it ended',
       ending('signalled', { signal: 'SIGTERM' }),
       { cancelled: true },

@@ -43,6 +43,10 @@ export function decideRetry(ending: Ending, budgets: Budgets): Decision {
   // One that was let go keeps its own end; it is not tried again either.
   if (budgets.cancelled && ending.held) return { kind: 'fail', charge: 'failure', reason: what };
   if (budgets.cancelled) return { kind: 'cancel', reason: 'cancelled' };
+  // Stopped by a rule and not by its user: what it did not use it would not use again.
+  if (ending.cause === 'cancelled') {
+    return { kind: 'fail', charge: 'failure', reason: ending.message || what };
+  }
   // A gang member stopped for another's failure: the failing member pays.
   if (ending.cause === 'gang-failed') {
     return { kind: 'retry', charge: 'none', delayMs: 0, reason: what };

@@ -9,6 +9,7 @@ import type { TokenView, WorkerView } from '../protocol/fleet.ts';
 import type { JobView, PageQuery } from '../protocol/jobs.ts';
 import { fakeAccounts } from '../protocol/fakeAccounts.ts';
 import { fakeFiles } from '../protocol/fakeFiles.ts';
+import { fakeReceipt } from '../protocol/fakeReceipt.ts';
 import { fakeWhy } from '../protocol/fakeWhy.ts';
 
 export interface FakeCoordinator extends Coordinator {
@@ -131,6 +132,7 @@ function jobCalls(jobs: Map<string, JobView>) {
     ),
     queue: async (_who, query) => paged([], query),
     why: async (_who, id) => fakeWhy(get(id)),
+    receipt: async (_who, id) => fakeReceipt(get(id)),
   } satisfies Partial<Coordinator>;
 }
 
@@ -196,6 +198,10 @@ function fleetCalls(tokens: Map<string, Principal>, tokenWith: FakeCoordinator['
     async setDraining(_who, id, draining) {
       if (id !== worker.id) throw new DroverError('NOT_FOUND', `There is no worker ${id}`);
       return (worker = { ...worker, draining });
+    },
+    async revokeWorker(_who, id) {
+      if (id !== worker.id) throw new DroverError('NOT_FOUND', `There is no worker ${id}`);
+      return (worker = { ...worker, draining: true });
     },
     listTokens: async (_who, query) => paged([...tokens.values()].map(viewOf), query),
     async createToken(_who, { scopes }) {

@@ -19,5 +19,7 @@ export interface Account {
   month: number;
   monthMicros: number;
   monthDeviceMs: number;
+  /** Levels of its budget that were told in this day and month: `day-money:80 month-hours:50`. */
+  told: string;
   version: number;
 }

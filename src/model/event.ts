@@ -13,6 +13,7 @@ export const EVENT_KINDS = [
   'checkpoint.added',
   'task.nominated',
   'task.withdrawn',
+  'job.idle',
   'job.inside',
   'secrets.given',
   'worker.joined',
@@ -27,6 +28,8 @@ export const EVENT_KINDS = [
   'budget.deleted',
   'data.put',
   'data.removed',
+  'notice.sent',
+  'notice.dropped',
 ] as const;
 export type EventKind = (typeof EVENT_KINDS)[number];
 

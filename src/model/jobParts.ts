@@ -19,15 +19,23 @@ export interface CodeSpec {
 export interface InputSpec {
   name: string;
   /**
-   * blob:HASH, tree:HASH (a folder by its manifest), data:NAME, s3://, http(s)://, hf://, and of the
-   * host: file:///PATH (its bytes are cached), pool:///PATH (used where it lies).
+   * blob:HASH, tree:HASH (a folder by its manifest), data:NAME, s3://, http(s)://, hf://, and of
+   * the host: file:///PATH (its bytes are cached), pool:///PATH (used where it lies).
    */
   uri: string;
   /** What the bytes must hash to, or a tree's manifest; empty: whatever comes is taken. */
   hash: string;
 }
 
-/** What the command runs in. */
+/** Lock files that are looked for, the first of these is taken. */
+export const LOCK_FILES = [
+  'uv.lock',
+  'requirements.txt',
+  'environment.yml',
+  'environment.yaml',
+] as const;
+
+/** What the command runs in: an image, or what the machine has with modules and a lock file. */
 export interface EnvironmentSpec {
   /** A container image; empty: none. */
   image: string;

@@ -13,6 +13,11 @@ export interface Constraint {
   preferred: boolean;
 }
 
+/** The attribute of a worker that can start images: by what. */
+export const CONTAINERS = 'containers';
+/** The attribute of one that cannot, because it is itself a container. */
+export const INSIDE_CONTAINER = 'insideContainer';
+
 export const ARRANGEMENTS = ['pack', 'spread'] as const;
 export const TRUSTS = ['normal', 'restricted'] as const;
 

@@ -5,30 +5,19 @@
 import { z } from 'zod';
 import { blobSettings, checkBlobs } from './blobSettings.ts';
 import { checkSecrets, secretSettings } from './secretSettings.ts';
+import { checkGrpc } from './grpcSettings.ts';
+import { checkNotify, notifySettings } from './notifySettings.ts';
+import { agentSettings } from './agentSettings.ts';
 import { poolSettings } from './poolSettings.ts';
-import { readSecrets, refuseSecret, SHORTEST_SECRET } from './secretFiles.ts';
+import { readSecrets, refuseSecret } from './secretFiles.ts';
+import { IDLE_ACTIONS } from './jobParts.ts';
+import { bytes, duration, GIB, HOUR, KIB, MIB, MINUTE, period } from './settingKinds.ts';
+import { port, SECOND, section, text } from './settingKinds.ts';
 import { loadConfig } from '../lib/config.ts';
 import { DroverError } from '../lib/errors.ts';
 
-const KIB = 1024;
-const MIB = 1024 * KIB;
-const GIB = 1024 * MIB;
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-/** No timer of Node counts further than this many milliseconds. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** Below the 30 s after which an agent gives a call up. */
 const LONGEST_POLL_MS = 20_000;
-const duration = z.int().min(1).max(LONGEST_TIMER_MS);
-const period = z.int().min(10).max(HOUR);
-const bytes = z.int().min(1);
-const port = z.int().min(0).max(65_535);
-const text = z.string().max(4096);
-
-/** Prefaulted, so that a section left out has its defaults. */
-const section = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
-  z.strictObject(shape).prefault({} as never);
 
 const data = section({ dir: text.min(1).default('~/.drover') });
 
@@ -81,6 +70,7 @@ const loops = section({
   leasesMs: period.default(SECOND),
   deadlinesMs: period.default(SECOND),
   chargesMs: period.default(10 * SECOND),
+  noticesMs: period.default(SECOND),
 });
 
 const schedule = section({
@@ -99,23 +89,11 @@ const logs = section({
     .default(8 * MIB),
 });
 
-const agent = section({
-  name: z.string().max(200).default(''),
-  resources: text.default(''),
-  pool: z.string().min(1).max(100).default('default'),
-  address: z.string().max(255).default(''),
-  network: z.string().max(255).default(''),
-  dataDir: text.default(''),
-  attributes: z.record(z.string().min(1).max(63), z.string().max(256)).default({}),
-  /** Code and inputs, kept by their hash for the next attempt. */
-  cache: section({
-    folder: text.default(''),
-    maxBytes: bytes.default(100 * GIB),
-  }),
-  accepts: section({
-    tenants: z.array(z.string().min(1).max(100)).max(1000).default([]),
-    interruptibleOnly: z.boolean().default(false),
-  }),
+/** For jobs that have no rule of their own on devices that do nothing. */
+const idleDevices = section({
+  belowPercent: z.number().min(0).max(100).default(5),
+  forMs: duration.min(SECOND).default(30 * MINUTE),
+  action: z.enum(['none', ...IDLE_ACTIONS]).default('warn'),
 });
 
 const fleet = section({
@@ -136,12 +114,14 @@ const sections = z.strictObject({
   store,
   blobs: blobSettings,
   secrets: secretSettings,
+  notify: notifySettings,
   cluster,
   leases,
   loops,
   schedule,
   logs,
-  agent,
+  agent: agentSettings,
+  idleDevices,
   fleet,
   limits,
 });
@@ -216,19 +196,7 @@ function checkTogether(settings: Settings, context: z.RefinementCtx): void {
   checkGrpc(settings.grpc, fail);
   checkBlobs(settings.blobs, fail);
   checkSecrets(settings.secrets, fail);
-}
-
-function checkGrpc(
-  { apiSecret: secret, apiSecretFile, certFile, keyFile }: Settings['grpc'],
-  fail: (setting: string, message: string) => void,
-): void {
-  if (secret && apiSecretFile) {
-    fail('grpc.apiSecret', 'give one of grpc.apiSecret and grpc.apiSecretFile');
-  }
-  if (secret && secret.length < SHORTEST_SECRET) {
-    fail('grpc.apiSecret', `is shorter than ${SHORTEST_SECRET} characters`);
-  }
-  if (!certFile !== !keyFile) fail('grpc.certFile', 'needs grpc.keyFile, and the other way round');
+  checkNotify(settings.notify, fail);
 }
 
 /** The file is optional; one that was named and is absent is worth a word. */

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { ATTEMPT_STATES, END_CAUSES } from '../model/attempt.ts';
 import { BLOB_HASH } from '../model/blob.ts';
-import type { JobParts } from '../model/jobParts.ts';
+import type { IdleRule, JobParts } from '../model/jobParts.ts';
 import { DEVICE_KINDS } from '../model/resources.ts';
 
 export const AGENT_VERSION = '0.1.0';
@@ -17,6 +17,16 @@ export const AGENT_PATHS = {
   checkpoint: '/drover.v1.Agent/AddCheckpoint',
   secrets: '/drover.v1.Agent/AttemptSecrets',
 } as const;
+
+/** What an attempt writes. */
+export const OUTPUT_STREAMS = ['stdout', 'stderr'] as const;
+export type OutputStream = (typeof OUTPUT_STREAMS)[number];
+/** What is measured of it, as JSON lines: by the job itself, and by the agent. */
+const METRIC_STREAMS = ['metrics', 'system'] as const;
+export type MetricStream = (typeof METRIC_STREAMS)[number];
+/** In the order of their numbers in log frames. */
+export const LOG_STREAMS = [...OUTPUT_STREAMS, ...METRIC_STREAMS] as const;
+export type LogStream = (typeof LOG_STREAMS)[number];
 
 /** Named limits of what agents say. */
 export const AGENT_LIMITS = { facts: 100 } as const;
@@ -109,6 +119,8 @@ export const observation = z.strictObject({
   unstored: z.boolean().optional(),
   /** ENDED only: it had failed before and was kept for a look; a stop only let it go. */
   held: z.boolean().optional(),
+  /** RUNNING only: its devices have nothing to do, and what its rule says about that. */
+  idle: z.strictObject({ message: text, stop: z.boolean() }).optional(),
 });
 export type Observation = z.infer<typeof observation>;
 
@@ -192,6 +204,8 @@ export interface OrderParts extends Pick<
   keepOnFailureMs?: number | undefined;
   /** Counted from when the command starts. */
   timeLimitMs?: number | undefined;
+  /** When its devices count as idle; absent: never. */
+  idle?: IdleRule | undefined;
 }
 
 /** The capability of an agent whose gang members meet before the user's command starts. */
@@ -248,7 +262,7 @@ export interface SyncReply {
  */
 export interface LogChunk {
   uid: string;
-  stream: 'stdout' | 'stderr';
+  stream: LogStream;
   /** Offset of the first byte in that stream. */
   offset: number;
   /** When the agent read it. */
@@ -259,6 +273,6 @@ export interface LogChunk {
 /** Per chunk sent, in order: everything below `offset` is on disk at the controller. */
 export interface LogAck {
   uid: string;
-  stream: 'stdout' | 'stderr';
+  stream: LogStream;
   offset: number;
 }

@@ -1,35 +1,26 @@
 /** The TypeScript client: every REST call, typed, with safe retries and logs that resume. */
-import { setTimeout as delay } from 'node:timers/promises';
 import type { BudgetInput, BudgetView, PlanView, UsageQuery, UsageRow } from './budgets.ts';
 import type { CapsuleView } from './capsule.ts';
 import type { CollectionView, DataInput, DataView } from './dataSets.ts';
 import type { ClusterView, CreateToken, TokenView, WorkerView } from './fleet.ts';
-import {
-  ApiError,
-  CALL_TIMEOUT_MS,
-  asConnectionError,
-  call,
-  mayPass,
-  retryPauseMs,
-  send,
-  type Call,
-  type HttpOptions,
-  type Problem,
-} from './http.ts';
+import { CALL_TIMEOUT_MS, call, send, type Call, type HttpOptions } from './http.ts';
+import { followLogs, followMetrics, readLogs } from './follow.ts';
+import type { FollowMetricOptions, LogOptions, MetricOptions } from './follow.ts';
 import type {
   AttemptView,
   CheckpointView,
   EventView,
   JobView,
-  LogRecordView,
   QueueEntry,
   ResultView,
   TaskView,
 } from './jobs.ts';
 import type { SubmittedSpec } from './jobSpec.ts';
-import { readEvents, type SseEvent } from './sse.ts';
+import type { MetricSeries } from './metrics.ts';
+import type { ReceiptView } from './receipt.ts';
 import type { WhyView } from './why.ts';
 
+export type { LogOptions } from './follow.ts';
 export { ApiError, ConnectionError } from './http.ts';
 
 export interface ListPage<Item> {
@@ -55,24 +46,14 @@ export interface JobFilters {
   parent?: string | undefined;
 }
 
-export interface LogOptions {
-  /** Only this task's index. */
-  task?: number | undefined;
-  sinceMs?: number | undefined;
-  /** At most this many lines before the end. */
-  tail?: number | undefined;
-  signal?: AbortSignal | undefined;
-  /** Told each time the stream broke and is opened again. */
-  onReconnect?: (error: unknown) => Promise<void>;
-}
-
 /** What is known at the moment of acceptance. */
 export type SubmittedJob = Pick<JobView, 'id' | 'state'>;
 
 /** Every blob and every manifest is looked at. */
 const COLLECT_TIMEOUT_MS = 3_600_000;
-/** How long a broken log stream is reopened: a controller may be away for minutes. */
-const FOLLOW_RETRY_WINDOW_MS = 600_000;
+
+/** Every sample is looked at. */
+const METRICS_TIMEOUT_MS = 300_000;
 
 export type DroverClient = ReturnType<typeof createClient>;
 
@@ -122,12 +103,24 @@ export function createClient(options: HttpOptions) {
     readLogs: (id: string, query: LogOptions) => readLogs(options, jobPath(id, '/logs'), query),
     followLogs: (id: string, query: LogOptions = {}) =>
       followLogs(options, jobPath(id, '/logs'), query),
+    /** Series of what is measured, by task and name. */
+    metrics: async (id: string, query: MetricOptions = {}): Promise<MetricSeries[]> => {
+      const request = { query: { ...query }, timeoutMs: METRICS_TIMEOUT_MS };
+      return (await call<MetricSeries[]>(options, jobPath(id, '/metrics'), request)).data;
+    },
+    /** Every sample, as it comes, until the job has ended. */
+    followMetrics: (id: string, query: FollowMetricOptions = {}) =>
+      followMetrics(options, jobPath(id, '/metrics/stream'), query),
+    /** Every sample there is now, as a file. */
+    downloadMetrics: (id: string, format: 'csv' | 'jsonl', query: MetricOptions = {}) =>
+      send(options, jobPath(id, '/metrics'), { query: { ...query, format } }),
 
     /** A link below the server's URL that opens what a task serves in a browser, once. */
     proxyLogin: async (endpoint: string, next: string): Promise<string> =>
       (await post<{ path: string }>('/v1/proxy/logins', { body: { endpoint, next } })).path,
     capsule: (id: string) => get<CapsuleView>(jobPath(id, '/capsule')),
     why: (id: string) => get<WhyView>(jobPath(id, '/why')),
+    receipt: (id: string) => get<ReceiptView>(jobPath(id, '/receipt')),
     plan: (spec: SubmittedSpec) => post<PlanView>('/v1/plan', { body: spec, repeatable: true }),
     queue: (page: PageOptions) => list<QueueEntry>('/v1/queue', { ...page }),
     cluster: () => get<ClusterView>('/v1/cluster'),
@@ -136,6 +129,8 @@ export function createClient(options: HttpOptions) {
       post<WorkerView>(`/v1/workers/${encodeURIComponent(id)}/${draining ? 'drain' : 'undrain'}`, {
         repeatable: true,
       }),
+    revokeWorker: (id: string) =>
+      post<WorkerView>(`/v1/workers/${encodeURIComponent(id)}/revoke`, { repeatable: true }),
     listBudgets: () => get<BudgetView[]>('/v1/budgets'),
     setBudget: async ({ tenant, user, ...body }: BudgetInput): Promise<BudgetView> => {
       // At a version it changes something once: the second try would be refused.
@@ -195,97 +190,4 @@ export async function* eachItem<Item>(
 
 function keyed(body: unknown, key: string, signal: AbortSignal | undefined): Call {
   return { body, headers: { 'idempotency-key': key }, repeatable: true, signal };
-}
-
-/** What is there now, page by page. */
-async function* readLogs(
-  options: HttpOptions,
-  path: string,
-  query: LogOptions,
-): AsyncGenerator<LogRecordView> {
-  let after = 0;
-  for (;;) {
-    const request = { query: logParameters(query, after), signal: query.signal };
-    const { data, meta } = await call<LogRecordView[]>(options, path, request);
-    yield* data;
-    const next = Number(meta['next'] ?? after);
-    // An empty page that moved on held only what was not asked for.
-    if (meta['complete'] === true || next <= after) return;
-    after = next;
-  }
-}
-
-/** Every record once and in order, over however many connections that takes, until the end. */
-async function* followLogs(
-  options: HttpOptions,
-  path: string,
-  query: LogOptions,
-): AsyncGenerator<LogRecordView> {
-  let after = 0;
-  let failures = 0;
-  let brokenAtMs = Number.POSITIVE_INFINITY;
-  for (;;) {
-    try {
-      const response = await openStream(options, path, query, after);
-      brokenAtMs = Number.POSITIVE_INFINITY;
-      for await (const event of streamEvents(options, response, query.signal)) {
-        failures = 0;
-        if (event.event === 'end') return;
-        if (event.event === 'problem') throw streamProblem(event.data);
-        if (event.event !== 'log') continue;
-        const record = JSON.parse(event.data) as LogRecordView;
-        if (record.seq <= after) continue;
-        after = record.seq;
-        yield record;
-      }
-    } catch (error) {
-      brokenAtMs = Math.min(brokenAtMs, performance.now());
-      const late = performance.now() - brokenAtMs > FOLLOW_RETRY_WINDOW_MS;
-      if (query.signal?.aborted || late || !mayPass(error)) throw error;
-      await query.onReconnect?.(error);
-    }
-    await delay(retryPauseMs(failures++), undefined, { signal: query.signal });
-  }
-}
-
-/** Too late for an HTTP status, so the stream carries it. */
-function streamProblem(data: string): ApiError {
-  const problem = JSON.parse(data) as Problem & { status?: number };
-  return new ApiError(problem.status ?? 500, problem);
-}
-
-function openStream(
-  options: HttpOptions,
-  path: string,
-  query: LogOptions,
-  after: number,
-): Promise<Response> {
-  const headers: Record<string, string> = { accept: 'text/event-stream' };
-  if (after > 0) headers['last-event-id'] = String(after);
-  // Where to go on is in Last-Event-ID; a tail would skip what was missed in between.
-  const parameters = { ...logParameters(query, after), after: undefined, follow: true };
-  return send(options, path, { headers, query: parameters, signal: query.signal });
-}
-
-async function* streamEvents(
-  options: HttpOptions,
-  response: Response,
-  signal: AbortSignal | undefined,
-): AsyncGenerator<SseEvent> {
-  if (!response.body) return;
-  try {
-    yield* readEvents(response.body);
-  } catch (error) {
-    if (error instanceof RangeError) throw error;
-    throw asConnectionError(options, error, signal);
-  }
-}
-
-function logParameters(query: LogOptions, after: number) {
-  return {
-    task: query.task,
-    since: query.sinceMs,
-    tail: after > 0 ? undefined : query.tail,
-    after: after > 0 ? after : undefined,
-  };
 }

@@ -18,17 +18,18 @@ import type { LogAck, LogChunk, SyncReply, SyncRequest } from './agent.ts';
 import type { DataInput, DataView } from './dataSets.ts';
 import type { ClusterView, CreateToken, TokenView, WorkerView } from './fleet.ts';
 import type {
+  AnyRecordView,
   AttemptView,
   CheckpointView,
   EventView,
   JobView,
   ListJobsQuery,
-  LogRecordView,
   PageQuery,
   QueueEntry,
   TaskPageQuery,
   TaskView,
 } from './jobs.ts';
+import type { ReceiptView } from './receipt.ts';
 import type { WhyView } from './why.ts';
 
 export interface Page<Item> {
@@ -60,10 +61,12 @@ export interface LogQuery {
   tailLines?: number;
   /** When there is nothing after `after` and more may come, wait up to this long. */
   waitMs: number;
+  /** What is measured of the job instead of its output; its seqs are their own. */
+  metrics?: boolean;
 }
 
 export interface LogPage {
-  records: LogRecordView[];
+  records: AnyRecordView[];
   /** Pass as `after` to go on. */
   next: number;
   /**
@@ -126,6 +129,8 @@ export interface Coordinator {
   queue(who: Principal, page: PageQuery): Promise<Page<QueueEntry>>;
   /** Why a job waits, from what the planner knew when it last passed it over. */
   why(who: Principal, job: string): Promise<WhyView>;
+  /** Where a job ran, what it cost, what was lost by whose fault, and what to do next. */
+  receipt(who: Principal, job: string): Promise<ReceiptView>;
   /** Where a job would go, when, and what it would cost; nothing is written. */
   plan(who: Principal, spec: JobSpec): Promise<PlanView>;
 
@@ -157,6 +162,8 @@ export interface Coordinator {
   cluster(who: Principal): Promise<ClusterView>;
   listWorkers(who: Principal, page: PageQuery): Promise<Page<WorkerView>>;
   setDraining(who: Principal, worker: string, draining: boolean): Promise<WorkerView>;
+  /** Its token is good no more; what it runs is lost when its lease has run out. */
+  revokeWorker(who: Principal, worker: string): Promise<WorkerView>;
   listTokens(who: Principal, page: PageQuery): Promise<Page<TokenView>>;
   createToken(who: Principal, request: CreateToken): Promise<TokenView>;
   revokeToken(who: Principal, id: string): Promise<TokenView>;
@@ -198,6 +205,7 @@ export const COORDINATOR_CALLS = [
   'readLogs',
   'queue',
   'why',
+  'receipt',
   'plan',
   'listBudgets',
   'setBudget',
@@ -212,6 +220,7 @@ export const COORDINATOR_CALLS = [
   'cluster',
   'listWorkers',
   'setDraining',
+  'revokeWorker',
   'listTokens',
   'createToken',
   'revokeToken',

@@ -1,6 +1,8 @@
 /** A Coordinator in memory, for the tests of what stands in front of one. Places at first sync. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { systemClock, sleep, type Clock } from '../lib/clock.ts';
+import { createHash } from 'node:crypto';
+import { systemClock, type Clock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import { systemRandom, type Random } from '../lib/random.ts';
 import type { TokenId } from '../model/ids.ts';
@@ -8,7 +10,7 @@ import { SCOPES, type Principal } from '../model/token.ts';
 import type * as agent from './agent.ts';
 import type { Coordinator, LogPage, LogQuery, Page, Readiness } from './coordinator.ts';
 import type { SubmitReply, SubmitRequest, TunnelTicket } from './coordinator.ts';
-import { allow, pageOf } from './fakeAnswers.ts';
+import { allow, pageOf, pollUntil } from './fakeAnswers.ts';
 import { FakeFleet } from './fakeFleet.ts';
 import { isEnded, jobView, newJob, type FakeJob } from './fakeJobs.ts';
 import { FakeRest } from './fakeRest.ts';
@@ -17,9 +19,9 @@ import { FakeWork } from './fakeWork.ts';
 import type { ClusterView, CreateToken, TokenView, WorkerView } from './fleet.ts';
 import type { AttemptView, EventView, JobView, ListJobsQuery, PageQuery } from './jobs.ts';
 import type { LogRecordView, QueueEntry, TaskView } from './jobs.ts';
+import { fakeReceipt } from './fakeReceipt.ts';
+import type { ReceiptView } from './receipt.ts';
 import type { WhyView } from './why.ts';
-
-const POLL_MS = 5;
 
 export class FakeCoordinator extends FakeRest implements Coordinator {
   readonly adminSecret: string;
@@ -32,6 +34,8 @@ export class FakeCoordinator extends FakeRest implements Coordinator {
   readonly #fleet: FakeFleet;
   readonly #work: FakeWork;
   readonly #keys = new Map<string, { bodyHash: string | null; ids: string[] }>();
+  readonly #until = (waitMs: number, done: () => boolean): Promise<void> =>
+    pollUntil(this.#clock, waitMs, done);
   #counter = 0;
   #generation = 0;
 
@@ -169,6 +173,10 @@ export class FakeCoordinator extends FakeRest implements Coordinator {
     );
   }
 
+  async receipt(who: Principal, id: string): Promise<ReceiptView> {
+    return fakeReceipt(jobView(this.#job(who, id), false));
+  }
+
   async cluster(who: Principal): Promise<ClusterView> {
     allow(who, 'fleet:read');
     const states = [...this.#work.jobs.values()].flatMap((job) =>
@@ -184,26 +192,22 @@ export class FakeCoordinator extends FakeRest implements Coordinator {
 
   async listWorkers(who: Principal, page: PageQuery): Promise<Page<WorkerView>> {
     allow(who, 'fleet:read');
-    return pageOf(
-      [...this.#fleet.workers.values()].map(({ view }) => ({ ...view })),
-      page,
-    );
+    const workers = [...this.#fleet.workers.values()];
+    return pageOf(workers.map(copyOf), page);
   }
 
   async setDraining(who: Principal, worker: string, draining: boolean): Promise<WorkerView> {
     allow(who, 'fleet:manage');
-    const found = this.#fleet.workers.get(worker);
-    if (!found) throw new DroverError('NOT_FOUND', `there is no worker ${worker}`);
-    found.view.draining = draining;
-    return { ...found.view };
+    return this.#fleet.setDraining(worker, draining);
+  }
+
+  async revokeWorker(who: Principal, worker: string): Promise<WorkerView> {
+    return this.setDraining(who, worker, true);
   }
 
   async listTokens(who: Principal, page: PageQuery): Promise<Page<TokenView>> {
     allow(who, 'tokens:manage');
-    return pageOf(
-      this.#fleet.tokens.map(({ view }) => ({ ...view })),
-      page,
-    );
+    return pageOf(this.#fleet.tokens.map(copyOf), page);
   }
 
   async createToken(who: Principal, request: CreateToken): Promise<TokenView> {
@@ -256,7 +260,7 @@ export class FakeCoordinator extends FakeRest implements Coordinator {
     if (!attempt) throw new DroverError('CONFLICT', `the task ${id} does not run`);
     const ticket = this.#random.hex(16);
     this.#fleet.workers.get(attempt.worker)?.tunnels.push({ gatewayUrl, ticket });
-    const ticketHash = createHash('sha256').update(ticket).digest('hex');
+    const ticketHash = hash('sha256', ticket);
     return { ticketHash, worker: attempt.worker, attempt: attempt.uid };
   }
 
@@ -286,9 +290,8 @@ export class FakeCoordinator extends FakeRest implements Coordinator {
       hint: 'drover jobs lists them.',
     });
   }
+}
 
-  async #until(waitMs: number, done: () => boolean): Promise<void> {
-    const deadline = this.#clock.bootMs() + waitMs;
-    while (!done() && this.#clock.bootMs() < deadline) await sleep(this.#clock, POLL_MS);
-  }
+function copyOf<View extends object>({ view }: { view: View }): View {
+  return { ...view };
 }

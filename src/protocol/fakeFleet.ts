@@ -40,6 +40,13 @@ export class FakeFleet {
     this.#startedAtMs = clock.now();
   }
 
+  setDraining(worker: string, draining: boolean): WorkerView {
+    const found = this.workers.get(worker);
+    if (!found) throw new DroverError('NOT_FOUND', `there is no worker ${worker}`);
+    found.view.draining = draining;
+    return { ...found.view };
+  }
+
   addToken(tenant: string, by: string, kind: TokenKind, wanted: Partial<CreateToken>): FakeToken {
     const now = this.#clock.now();
     const expiresIn = wanted.expiresInMs;

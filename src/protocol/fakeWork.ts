@@ -3,7 +3,7 @@ import type { Clock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import type { Random } from '../lib/random.ts';
 import type { EventKind } from '../model/event.ts';
-import type { LogAck, LogChunk, Observation, SyncReply } from './agent.ts';
+import type { LogAck, LogChunk, Observation, OutputStream, SyncReply } from './agent.ts';
 import { orderOf, type FakeJob, type FakeTask } from './fakeJobs.ts';
 import type { WorkerView } from './fleet.ts';
 import type { AttemptView, EventView, TaskView } from './jobs.ts';
@@ -78,7 +78,7 @@ export class FakeWork {
       task: task.view.id,
       index: task.view.index,
       attempt: attempt.n,
-      stream: chunk.stream,
+      stream: chunk.stream as OutputStream,
       offset: have,
       atMs: chunk.atMs,
       ...(Buffer.from(text).equals(bytes) ? { text } : { base64: bytes.toString('base64') }),

@@ -17,7 +17,7 @@ const whole = jobSpec.parse({
     { name: 'weights', uri: 's3://bucket/w', hash },
     { name: 'set', uri: 'data:cifar' },
   ],
-  environment: { image: 'ubuntu:24.04', shmBytes: 1, modules: ['cuda/12'], lock: 'auto' },
+  environment: { image: 'ubuntu:24.04', shmBytes: 1 },
   checkpoint: { dir: 'out', signal: 'SIGUSR1', keep: 2 },
   secrets: [{ name: 'WANDB_API_KEY' }, { name: 'hf', as: 'file', target: 'token' }],
   rules: {

@@ -41,7 +41,7 @@ const code = z.strictObject({
 });
 
 const SCHEMES =
-  /^((blob|tree):sha256:[0-9a-f]{64}$|data:.|file:\/\/\/|s3:\/\/.|https?:\/\/.|hf:\/\/.|pool:\/\/\/)/;
+  /^((blob|tree):sha256:[0-9a-f]{64}$|data:.|(file|pool):\/\/\/|(s3|https?|hf):\/\/.)/;
 
 const input = z.strictObject({
   name: fileName,
@@ -53,13 +53,26 @@ const input = z.strictObject({
   hash: hashOrNone.default(''),
 });
 
-const environment = z.strictObject({
-  image: clean(1024).default(''),
-  shmBytes: z.int().min(0).default(0),
-  registrySecret: clean(200).default(''),
-  modules: z.array(clean(256).min(1)).max(PART_LIMITS.modules).default([]),
-  lock: pathBelow.default(''),
-});
+const environment = z
+  .strictObject({
+    image: clean(1024)
+      .regex(/^([^-\s][^\s]*)?$/, 'is not the name of an image')
+      .default(''),
+    shmBytes: z.int().min(0).default(0),
+    registrySecret: clean(200).default(''),
+    modules: z.array(clean(256).min(1)).max(PART_LIMITS.modules).default([]),
+    lock: pathBelow.default(''),
+  })
+  .superRefine(({ image, shmBytes, registrySecret, modules, lock }, context) => {
+    const refuse = (name: string, message: string): void =>
+      context.addIssue({ code: 'custom', path: [name], message });
+    // What an image holds is not the machine's: neither its modules nor its Python reach into it.
+    if (image && lock) refuse('lock', 'excludes an image, which brings its own environment');
+    if (image && modules.length > 0)
+      refuse('modules', 'excludes an image, which brings its own programs');
+    if (!image && registrySecret) refuse('registrySecret', 'is for an image, and there is none');
+    if (!image && shmBytes > 0) refuse('shmBytes', 'is for an image, and there is none');
+  });
 
 const checkpoint = z.strictObject({
   dir: pathBelow.default(''),
@@ -92,7 +105,7 @@ const rules = z.strictObject({
   idle: z
     .strictObject({
       belowPercent: z.number().min(0).max(100).default(5),
-      forMs: durationMs.min(60_000).default(1_800_000),
+      forMs: durationMs.min(1000).default(1_800_000),
       action: z.enum(IDLE_ACTIONS).default('warn'),
     })
     .nullable()

@@ -4,6 +4,7 @@ import { ATTEMPT_STATES, END_CAUSES } from '../model/attempt.ts';
 import { EVENT_KINDS } from '../model/event.ts';
 import { JOB_KINDS, JOB_STATES, PRIORITIES } from '../model/job.ts';
 import { TASK_STATES } from '../model/task.ts';
+import { OUTPUT_STREAMS, type LogStream } from './agent.ts';
 import { JOB_LIMITS, jobSpec } from './jobSpec.ts';
 
 const ms = z.number();
@@ -145,7 +146,7 @@ export const logRecord = z
     task: z.string(),
     index: z.int(),
     attempt: z.int(),
-    stream: z.enum(['stdout', 'stderr']),
+    stream: z.enum(OUTPUT_STREAMS),
     offset: z.int(),
     atMs: ms,
     /** The bytes as UTF-8; bytes that are not valid UTF-8 are sent as `base64` instead. */
@@ -154,6 +155,8 @@ export const logRecord = z
   })
   .meta({ id: 'LogRecord' });
 export type LogRecordView = z.infer<typeof logRecord>;
+/** The same of what is measured: of either kind of stream. */
+export type AnyRecordView = Omit<LogRecordView, 'stream'> & { stream: LogStream };
 
 export const LIST_PAGE_LIMIT = 500;
 export const listJobsQuery = z.strictObject({

@@ -6,7 +6,7 @@
  *   frame = uidLength u8, stream u8, offset u48, atMs u48, byteLength u32, uid, bytes
  */
 import { DroverError } from '../lib/errors.ts';
-import type { LogChunk } from './agent.ts';
+import { LOG_STREAMS, type LogChunk } from './agent.ts';
 
 export const LOG_FRAMES_CONTENT_TYPE = 'application/octet-stream';
 
@@ -22,7 +22,6 @@ export const LOG_FRAME_LIMITS = {
 const VERSION = 1;
 const HEAD_BYTES = 5;
 const FRAME_HEAD_BYTES = 18;
-const STREAMS = ['stdout', 'stderr'] as const;
 /** Ids are plain ASCII: what else arrives here was not made by an agent. */
 const UID = /^[\x21-\x7e]+$/;
 
@@ -54,7 +53,7 @@ export function writeLogHead(body: Buffer, count: number): number {
 /** Returns where the chunk's bytes belong. */
 export function writeFrameHead(body: Buffer, at: number, chunk: LogChunk): number {
   body.writeUInt8(chunk.uid.length, at);
-  body.writeUInt8(STREAMS.indexOf(chunk.stream), at + 1);
+  body.writeUInt8(LOG_STREAMS.indexOf(chunk.stream), at + 1);
   body.writeUIntBE(chunk.offset, at + 2, 6);
   body.writeUIntBE(chunk.atMs, at + 8, 6);
   body.writeUInt32BE(chunk.bytes.length, at + 14);
@@ -87,7 +86,7 @@ export function decodeLogFrames(data: Uint8Array): LogChunk[] {
 function readFrame(body: Buffer, at: number, n: number): LogChunk {
   if (at + FRAME_HEAD_BYTES > body.length) throw malformed(`ends inside frame ${n}`);
   const uidLength = body.readUInt8(at);
-  const stream = STREAMS[body.readUInt8(at + 1)];
+  const stream = LOG_STREAMS[body.readUInt8(at + 1)];
   const byteLength = body.readUInt32BE(at + 14);
   if (stream === undefined) throw malformed(`names an unknown stream in frame ${n}`);
   if (uidLength > LOG_FRAME_LIMITS.uidBytes) throw malformed(`has too long an id in frame ${n}`);

@@ -19,6 +19,8 @@ import type {
   TaskView,
 } from './jobs.ts';
 import type { SubmittedSpec } from './jobSpec.ts';
+import type { MetricOptions } from './follow.ts';
+import type { MetricSeries } from './metrics.ts';
 import type { WhyView } from './why.ts';
 
 export { ApiError, ConnectionError, createClient } from './client.ts';
@@ -215,6 +217,11 @@ export class Job {
     const result = await this.result(task);
     await this.#client.download(result, folder);
     return result;
+  }
+
+  /** What is measured of it, and what it logged itself: a series by task and name. */
+  metrics(query: MetricOptions = {}): Promise<MetricSeries[]> {
+    return this.#rest.metrics(this.id, query);
   }
 
   /** What its tasks can resume from, by task, oldest first. */

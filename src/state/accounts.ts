@@ -71,11 +71,22 @@ export function hold(sum: Held, held: Held, sign: 1 | -1): void {
 /** Sums of an earlier day or month are over. */
 export function turnPage(account: Account, nowMs: number): void {
   const day = dayOf(nowMs);
-  if (account.day !== day) Object.assign(account, { day, dayMicros: 0, dayDeviceMs: 0 });
+  if (account.day !== day) {
+    Object.assign(account, { day, dayMicros: 0, dayDeviceMs: 0 });
+    forgetTold(account, 'day');
+  }
   const month = monthOf(nowMs);
   if (account.month !== month) {
     Object.assign(account, { month, monthMicros: 0, monthDeviceMs: 0 });
+    forgetTold(account, 'month');
   }
+}
+
+/** A new day or month has told nothing yet. */
+function forgetTold(account: Account, period: 'day' | 'month'): void {
+  if (account.told === '') return;
+  const kept = account.told.split(' ').filter((word) => !word.startsWith(`${period}-`));
+  account.told = kept.join(' ');
 }
 
 /** What may still be set aside; null: anything. */
@@ -160,6 +171,7 @@ function emptyAccount(tenant: string, user: string): Account {
     month: 0,
     monthMicros: 0,
     monthDeviceMs: 0,
+    told: '',
     version: 0,
   };
 }

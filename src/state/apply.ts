@@ -8,11 +8,12 @@ import { putData, removeData } from './dataSets.ts';
 import { giveUp, lose, stop } from './endings.ts';
 import { DONE, type Mutation, type Result } from './mutations.ts';
 import { preempt, withdraw } from './nominations.ts';
+import { settleNotice } from './notices.ts';
 import { observe } from './observe.ts';
 import type { State } from './state.ts';
 import { submit } from './submit.ts';
 import { createToken, revokeToken } from './tokens.ts';
-import { drain, join, moveLiveWorker } from './workers.ts';
+import { drain, join, moveLiveWorker, revokeWorker } from './workers.ts';
 
 export function apply(state: State, mutation: Mutation, nowMs: number): Result {
   switch (mutation.kind) {
@@ -50,6 +51,8 @@ export function apply(state: State, mutation: Mutation, nowMs: number): Result {
       return join(state, mutation, nowMs);
     case 'move-worker':
       return moveLiveWorker(state, mutation, nowMs);
+    case 'revoke-worker':
+      return revokeWorker(state, mutation, nowMs);
     case 'drain':
       return drain(state, mutation, nowMs);
     case 'note': {
@@ -57,6 +60,8 @@ export function apply(state: State, mutation: Mutation, nowMs: number): Result {
       state.note(nowMs, { kind: what, ...note });
       return DONE;
     }
+    case 'settle-notice':
+      return settleNotice(state, mutation, nowMs);
     case 'create-token':
       return createToken(state, mutation, nowMs);
     case 'revoke-token':

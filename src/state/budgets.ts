@@ -1,6 +1,7 @@
 /** Budgets: what an operator allows a tenant or one of its users. */
 import type { Budget } from '../model/budget.ts';
 import type { RowOperation } from './changes.ts';
+import { touchAccount } from './holdings.ts';
 import type { DeleteBudget, Result, SetBudget } from './mutations.ts';
 import { DONE, missing } from './mutations.ts';
 import type { State } from './state.ts';
@@ -14,6 +15,11 @@ export function setBudget(state: State, mutation: SetBudget, nowMs: number): Res
   const stored = unwritten ? unwritten !== 'insert' : known !== null;
   state.changes.budgets.set(budget, stored ? 'update' : 'insert');
   live.budget = budget;
+  // Of another limit another part is used.
+  if (live.account.told !== '') {
+    live.account.told = '';
+    touchAccount(state, live.account);
+  }
   state.deltas.accounts.add(live);
   state.note(nowMs, { kind: 'budget.set', tenant, data: { user, by: mutation.by } });
   return DONE;

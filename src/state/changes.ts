@@ -12,6 +12,7 @@ import type { Event, EventKind } from '../model/event.ts';
 import type { AttemptUid, JobId, TaskId, WorkerId } from '../model/ids.ts';
 import type { Job, JobState } from '../model/job.ts';
 import type { LedgerEntry } from '../model/ledger.ts';
+import type { QueuedNotice } from '../model/notice.ts';
 import type { Task } from '../model/task.ts';
 import type { Token } from '../model/token.ts';
 import type { UsageDay } from '../model/usageDay.ts';
@@ -47,6 +48,7 @@ export class Changes {
   readonly dataSets = new Map<DataSet, RowOperation>();
   readonly accounts = new Map<Account, Operation>();
   readonly usageDays = new Map<UsageDay, Operation>();
+  readonly notices = new Map<QueuedNotice, RowOperation>();
   readonly ledger: LedgerEntry[] = [];
   readonly events: Event[] = [];
 
@@ -59,7 +61,8 @@ export class Changes {
       this.workers.size === 0 &&
       this.tokens.size === 0 &&
       this.claims.size === 0 &&
-      this.accounts.size === 0
+      this.accounts.size === 0 &&
+      this.notices.size === 0
     );
   }
 }

@@ -8,6 +8,7 @@ import type { Attempt } from '../model/attempt.ts';
 import type { Claim } from '../model/claim.ts';
 import type { LedgerEntry } from '../model/ledger.ts';
 import { turnPage, type LiveAccount } from './accounts.ts';
+import { tellLevels } from './budgetLevels.ts';
 import { touchAccount } from './holdings.ts';
 import { DONE, type Charge, type Result } from './mutations.ts';
 import type { State } from './state.ts';
@@ -82,6 +83,7 @@ function chargeUntil(
   state.usageDays.add(state.changes, { tenant, user, pool }, used, nowMs);
   for (const account of state.accounts.both(tenant, user)) {
     add(account, micros, deviceMs, nowMs);
+    tellLevels(state, account, nowMs);
     touchAccount(state, account.account);
   }
 }

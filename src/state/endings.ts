@@ -14,6 +14,7 @@ import { failRound, memberSucceeded } from './gangs.ts';
 import { DONE, missing, stale } from './mutations.ts';
 import type { AttemptEnding, GiveUp, Lose, Result, Stop } from './mutations.ts';
 import { endingOf, type LiveJob } from './live.ts';
+import { tellOfJob } from './notices.ts';
 import type { State } from './state.ts';
 import { revokeTokensOf } from './tokens.ts';
 
@@ -144,7 +145,9 @@ function settleTask(
     else requeue(state, live, task, 0, 'another member of the gang failed', nowMs, attempt);
     return;
   }
-  const decision = decideRetry(ending, {
+  // Only the controller knows why it asked for a stop.
+  const told = ending.cause === 'cancelled' ? { ...ending, message: attempt.message } : ending;
+  const decision = decideRetry(told, {
     failures: gang ? sum(live.tasks, (member) => member.failures) : task.failures,
     interruptions: gang ? sum(live.tasks, (member) => member.interruptions) : task.interruptions,
     retries: spec.retries,
@@ -168,6 +171,9 @@ function settleTask(
       return;
     case 'retry':
       charge(task, decision.charge);
+      if (decision.charge === 'interruption') {
+        tellOfJob(state, live, 'interrupted', { reason: decision.reason }, nowMs);
+      }
       requeue(state, live, task, decision.delayMs, decision.reason, nowMs, attempt);
       if (gang) failRound(state, live, true, decision.reason, nowMs);
   }
@@ -222,6 +228,9 @@ function endJob(state: State, live: LiveJob, nowMs: number): void {
     job: live.job.id,
     data: { state: ending.state, exitCode: ending.exitCode },
   });
+  const { state: end, reason, exitCode } = ending;
+  const kind = end === 'SUCCEEDED' ? 'done' : 'failed';
+  tellOfJob(state, live, kind, { state: end, reason, exitCode }, nowMs);
   releaseDependents(state, live, nowMs);
   endChildren(state, live.job, nowMs);
 }

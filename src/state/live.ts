@@ -13,6 +13,7 @@ import type { DataSet } from '../model/dataSet.ts';
 import type { Claim } from '../model/claim.ts';
 import type { AttemptUid, ClusterId, JobId } from '../model/ids.ts';
 import type { Job } from '../model/job.ts';
+import type { QueuedNotice } from '../model/notice.ts';
 import type { Task } from '../model/task.ts';
 import type { Token } from '../model/token.ts';
 import type { UsageDay } from '../model/usageDay.ts';
@@ -115,6 +116,8 @@ export interface Snapshot {
   accounts: Account[];
   /** Of the newest day there is. */
   usageDays: UsageDay[];
+  /** That are still to be delivered. */
+  notices: QueuedNotice[];
   idempotency: KeyedSubmission[];
 }
 
@@ -122,7 +125,7 @@ export interface Snapshot {
 export function emptySnapshot(clusterId: ClusterId, epoch: number): Snapshot {
   const jobs = { jobs: [], tasks: [], attempts: [], checkpoints: [] };
   const fleet = { claims: [], workers: [], tokens: [] };
-  const money = { budgets: [], dataSets: [], accounts: [], usageDays: [] };
+  const money = { budgets: [], dataSets: [], accounts: [], usageDays: [], notices: [] };
   return { clusterId, epoch, seq: 0, ...jobs, ...fleet, ...money, idempotency: [] };
 }
 

@@ -114,6 +114,8 @@ export interface Observed {
   facts?: Record<string, string>;
   /** For a person, while it starts or is kept: what goes on. */
   progress?: string;
+  /** Its devices have nothing to do. */
+  idle?: { message: string; stop: boolean };
 }
 
 export interface AttemptEnding extends Ending {
@@ -187,6 +189,18 @@ interface Note {
   data: Event['data'];
 }
 
+/** The worker's token is good no more: what it runs is lost when its lease has run out. */
+export interface RevokeWorker {
+  kind: 'revoke-worker';
+  worker: WorkerId;
+  by: string;
+}
+/** What became of a notice that was sent, or could not be. */
+export type SettleNotice = { kind: 'settle-notice'; id: string; reason: string } & (
+  | { outcome: 'sent' | 'dropped' }
+  | { outcome: 'failed'; nextTryAtMs: number }
+);
+
 export interface CreateToken {
   kind: 'create-token';
   token: Omit<Token, 'id' | 'createdAtMs' | 'revokedAtMs' | 'attempt'>;
@@ -218,8 +232,10 @@ export type Mutation =
   | Join
   | MoveWorker
   | Drain
+  | RevokeWorker
   | CreateToken
   | Note
+  | SettleNotice
   | RevokeToken;
 
 /**

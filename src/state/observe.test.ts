@@ -39,6 +39,31 @@ describe('an attempt', () => {
     expect(kinds().slice(-4)).toEqual(['task.assigned', 'task.running', 'task.ended', 'job.ended']);
   });
 
+  test('with idle devices says so as long as it lasts, and its beginning is one event', () => {
+    const idle = { message: '0 % used', stop: false };
+    const idles = () => kinds().filter((kind) => kind === 'job.idle').length;
+    it.observe(worker, [{ ...seen(uid, 'RUNNING'), idle }]);
+    it.observe(worker, [{ ...seen(uid, 'RUNNING'), idle: { ...idle, message: '1 % used' } }]);
+    expect(attempt()?.message).toBe('its devices are idle: 0 % used');
+    expect(idles()).toBe(1);
+    it.observe(worker, [seen(uid, 'RUNNING')]);
+    expect(attempt()).toMatchObject({ message: '', state: 'RUNNING' });
+    it.observe(worker, [{ ...seen(uid, 'RUNNING'), idle }]);
+    expect(idles()).toBe(2);
+  });
+
+  test('with idle devices is stopped where the rule says so, and not tried again', () => {
+    const idle = { message: '0 % used', stop: true };
+    it.observe(worker, [{ ...seen(uid, 'RUNNING'), idle }]);
+    expect(attempt()).toMatchObject({ state: 'STOPPING', stopCause: 'cancelled' });
+    it.observe(worker, [
+      { ...ended(uid, 'cancelled', { signal: 'SIGTERM' }), facts: { 'used.peakMemoryBytes': '5' } },
+    ]);
+    const reason = 'its devices are idle: 0 % used';
+    expect(live.tasks[0]).toMatchObject({ state: 'FAILED', reason, attempts: 1 });
+    expect(live.job.cancelRequestedAtMs).toBeNull();
+  });
+
   test('may run without having been seen to start', () => {
     it.observe(worker, [seen(uid, 'RUNNING')]);
     expect(attempt()?.state).toBe('RUNNING');

@@ -1,10 +1,14 @@
 /** What agents observe, and what follows for attempts and tasks. Stale reports have no effect. */
 import { moveAttempt } from '../core/lifecycle/attempt.ts';
 import { NO_FACTS, type Attempt } from '../model/attempt.ts';
-import { endAttempt, lostEnding } from './endings.ts';
+import { endAttempt, lostEnding, stopAttempt } from './endings.ts';
 import { DONE, missing, type Observe, type Observed, type Result } from './mutations.ts';
+import { tellOfJob, tellOfStart } from './notices.ts';
 import type { LiveWorker } from './live.ts';
 import type { State } from './state.ts';
+
+/** How the message of an attempt begins while its devices are idle. */
+export const IDLE_BEGINNING = 'its devices are idle: ';
 
 export function observe(state: State, mutation: Observe, nowMs: number): Result {
   const live = state.workers.get(mutation.worker);
@@ -23,6 +27,8 @@ function observeOne(state: State, attempt: Attempt, seen: Observed, nowMs: numbe
     if (attempt.startedAtMs === null && seen.ending.cause !== 'never-started') {
       markStarted(state, attempt, nowMs);
     }
+    // What it used joins what it ran with.
+    if (seen.facts) attempt.facts = { ...attempt.facts, ...seen.facts };
     endAttempt(state, attempt, seen.ending, nowMs);
     return;
   }
@@ -36,6 +42,7 @@ function observeOne(state: State, attempt: Attempt, seen: Observed, nowMs: numbe
     attempt.message = seen.progress ?? '';
     state.touchAttempt(attempt);
   }
+  if (seen.state === 'RUNNING') observeIdle(state, attempt, seen.idle, nowMs);
   if (seen.state === 'STARTING' && attempt.state === 'ASSIGNED') {
     attempt.state = moveAttempt('start', attempt.state);
     state.touchAttempt(attempt);
@@ -55,10 +62,36 @@ function observeOne(state: State, attempt: Attempt, seen: Observed, nowMs: numbe
   }
 }
 
+/**
+ * The message says so as long as it lasts, and its beginning is an event: once, for a controller
+ * that starts anew finds the message.
+ */
+function observeIdle(state: State, attempt: Attempt, idle: Observed['idle'], nowMs: number): void {
+  if (attempt.stopCause !== null) return;
+  const told = attempt.message.startsWith(IDLE_BEGINNING);
+  if (!idle) {
+    if (!told) return;
+    attempt.message = '';
+    state.touchAttempt(attempt);
+    return;
+  }
+  if (told) return;
+  const message = `${IDLE_BEGINNING}${idle.message}`;
+  attempt.message = message;
+  state.touchAttempt(attempt);
+  const { tenant, job, task, uid, worker } = attempt;
+  const data = { message, stop: idle.stop };
+  state.note(nowMs, { kind: 'job.idle', tenant, job, task, attempt: uid, worker, data });
+  const live = state.jobs.get(job);
+  if (live) tellOfJob(state, live, 'idle', { reason: message }, nowMs);
+  if (idle.stop) stopAttempt(state, attempt, 'cancelled', message, nowMs);
+}
+
 function markStarted(state: State, attempt: Attempt, nowMs: number): void {
   attempt.startedAtMs = nowMs;
   const found = state.task(attempt.task);
   if (!found) return;
+  tellOfStart(state, found.live, attempt.worker, nowMs);
   found.task.startedAtMs ??= nowMs;
   if (found.task.state === 'ASSIGNED') state.moveTask(found.live, found.task, 'run', '');
 }

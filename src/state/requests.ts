@@ -1,7 +1,12 @@
 /** What the planner needs to know of a job: its request, shared by all tasks of the same class. */
 import type { PlacementRequest } from '../core/placement/request.ts';
 import { PRIORITIES, type Job, type JobSpec } from '../model/job.ts';
-import { PLAIN_PLACEMENT, type PlacementSpec } from '../model/placement.ts';
+import {
+  CONTAINERS,
+  PLAIN_PLACEMENT,
+  type Constraint,
+  type PlacementSpec,
+} from '../model/placement.ts';
 
 /** Whose it is and what it asks for. */
 type Asked = Pick<Job, 'tenant' | 'owner' | 'spec'>;
@@ -13,7 +18,7 @@ export function requestOf(job: Asked): PlacementRequest {
     key: classKeyOf(job),
     tenant: job.tenant,
     user: job.owner,
-    placement: spec.placement,
+    placement: placementOf(spec),
     resources: ports === spec.resources.ports ? spec.resources : { ...spec.resources, ports },
     pool: spec.pool,
     band: PRIORITIES.indexOf(spec.priority),
@@ -23,6 +28,19 @@ export function requestOf(job: Asked): PlacementRequest {
     graceMs: spec.graceMs,
   };
 }
+
+/** What the rest of the spec demands of a worker, beside what was asked for as such. */
+function placementOf({ placement, environment }: JobSpec): PlacementSpec {
+  if (!environment?.image) return placement;
+  return { ...placement, constraints: [...placement.constraints, STARTS_IMAGES] };
+}
+
+const STARTS_IMAGES: Constraint = Object.freeze({
+  attribute: CONTAINERS,
+  operator: 'EXISTS',
+  values: [],
+  preferred: false,
+});
 
 let last: { tenant: string; owner: string; spec: JobSpec; key: string } | null = null;
 
@@ -44,7 +62,8 @@ function asksTheSame(a: JobSpec, b: JobSpec): boolean {
       a.pool === b.pool &&
       a.priority === b.priority &&
       a.timeLimitMs === b.timeLimitMs &&
-      a.graceMs === b.graceMs)
+      a.graceMs === b.graceMs &&
+      !a.environment?.image === !b.environment?.image)
   );
 }
 
@@ -58,6 +77,7 @@ function keyOf(tenant: string, owner: string, spec: JobSpec): string {
   let key = `${who}|${spec.priority}|${pool}|${size}|${timeLimitMs}|${graceMs}`;
   const limit = arrayLimitOf(spec);
   if (limit > 0) key += `|%${limit}`;
+  if (spec.environment?.image) key += '|image';
   if (device) {
     const { kind, count, share, models } = device;
     const which = models.length === 0 ? '' : JSON.stringify(models);

@@ -27,6 +27,7 @@ import { idempotencyKey, LiveAttempts, taskAt } from './live.ts';
 import type { IdempotencyEntry, KeyedSubmission, LiveJob, LiveWorker } from './live.ts';
 import type { Nomination, Snapshot } from './live.ts';
 import { adoptNomination, dropNomination, release, setAside, take } from './holdings.ts';
+import { Notices, type TellDefaults } from './notices.ts';
 import { classKeyOf } from './requests.ts';
 import { adoptToken } from './tokens.ts';
 import { UsageDays } from './usageDays.ts';
@@ -35,6 +36,8 @@ import { completeTasks, UNTOUCHED } from './tasks.ts';
 export interface StateOptions {
   pools?: readonly PoolPolicy[];
   halfLifeMs?: number;
+  /** Whom jobs that name nobody tell. */
+  tell?: TellDefaults;
 }
 
 export class State {
@@ -59,6 +62,7 @@ export class State {
   readonly usageDays: UsageDays;
   readonly checkpoints: Checkpoints;
   readonly dataSets: DataSets;
+  readonly notices: Notices;
   readonly family = new Family();
   readonly nominations = new Map<TaskId, Nomination>();
   /** Who waits for a job to end. */
@@ -82,6 +86,7 @@ export class State {
     this.accounts = new Accounts(snapshot.accounts, snapshot.budgets);
     this.usageDays = new UsageDays(snapshot.usageDays);
     this.checkpoints = new Checkpoints(snapshot.checkpoints);
+    this.notices = new Notices(snapshot.notices, options.tell ?? {});
     this.dataSets = new DataSets(snapshot.dataSets);
     this.clusterId = snapshot.clusterId;
     this.epoch = snapshot.epoch;
@@ -229,7 +234,7 @@ export class State {
       attempts: new Map(),
     };
     this.workers.set(worker.id, live);
-    this.workersByToken.set(worker.tokenHash, live);
+    if (worker.tokenHash !== '') this.workersByToken.set(worker.tokenHash, live);
     this.workersByMachine.set(worker.machine, live);
     this.deltas.workers.add(worker.id);
     return live;
@@ -252,6 +257,7 @@ export class State {
       this.timed.delete(live);
       this.family.remove(live);
       this.costLimited.delete(live);
+      this.notices.started.delete(job.id);
       if (job.spec.checkpoint) this.checkpoints.forget(live);
     }
   }

@@ -1,7 +1,7 @@
 /** Workers join, join again, are suspected, drained and lost; tokens come and go. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { joining, picture, TestState } from '../../test/support/testState.ts';
-import type { TokenId, WorkerId } from '../model/ids.ts';
+import type { AttemptUid, TokenId, WorkerId } from '../model/ids.ts';
 import type { Scope } from '../model/token.ts';
 
 let it: TestState;
@@ -182,4 +182,18 @@ describe('a token', () => {
     create('join', 'lab');
     expect([...it.state.pools]).toEqual(['lab']);
   });
+});
+
+test('a revoked worker is refused, and loses what it runs only when its lease has run out', () => {
+  const it = new TestState();
+  const worker = it.join('m1');
+  const [uid] = it.assign(it.submit(), worker) as [AttemptUid];
+  it.run(uid);
+  expect(it.apply({ kind: 'revoke-worker', worker, by: 'ann' }).kind).toBe('done');
+  expect(it.apply({ kind: 'revoke-worker', worker, by: 'ann' }).kind).toBe('done');
+  expect(it.state.workersByToken.size).toBe(0);
+  expect(it.state.attempts.has(uid)).toBe(true);
+  expect(it.state.workers.get(worker)?.worker.draining).toBe(true);
+  expect(it.join('m1')).toBe(worker);
+  expect(it.state.workersByToken.size).toBe(1);
 });

@@ -6,7 +6,7 @@ import type { Worker } from '../model/worker.ts';
 import { endAttempt, lostEnding } from './endings.ts';
 import { dropNominationsOf } from './nominations.ts';
 import { DONE, missing, stale } from './mutations.ts';
-import type { Drain, Join, MoveWorker, Result } from './mutations.ts';
+import type { Drain, Join, MoveWorker, Result, RevokeWorker } from './mutations.ts';
 import type { LiveWorker } from './live.ts';
 import type { State } from './state.ts';
 
@@ -96,6 +96,20 @@ export function drain(state: State, mutation: Drain, nowMs: number): Result {
   state.touchWorker(live.worker);
   const kind = mutation.draining ? 'worker.draining' : 'worker.undrained';
   noteWorker(state, kind, live.worker, nowMs, { by: mutation.by });
+  return DONE;
+}
+
+/** Its claims stay held: only its silence for a whole lease proves that nothing runs there. */
+export function revokeWorker(state: State, mutation: RevokeWorker, nowMs: number): Result {
+  const live = state.workers.get(mutation.worker);
+  if (!live) return missing(`worker ${mutation.worker}`);
+  const { worker } = live;
+  if (worker.tokenHash === '') return DONE;
+  state.workersByToken.delete(worker.tokenHash);
+  worker.tokenHash = '';
+  worker.draining = true;
+  state.touchWorker(worker);
+  noteWorker(state, 'worker.draining', worker, nowMs, { by: mutation.by, revoked: true });
   return DONE;
 }
 

@@ -12,6 +12,7 @@ import type {
   JobRow,
   TaskRow,
   UsageDayRow,
+  WorkerRow,
 } from './database.ts';
 
 export type Value = string | number | null;
@@ -92,6 +93,8 @@ export interface TenantHistory {
 
 export interface SystemHistory {
   attempt(job: string, index: number, n: number): Promise<AttemptRow | null>;
+  /** Those of these ids, ended ones too. */
+  workers(ids: readonly string[]): Promise<WorkerRow[]>;
   /** Rows of the days from `first` to `last`, of one tenant or (null) of all. */
   usageDays(first: number, last: number, tenant: string | null): Promise<UsageDayRow[]>;
   /** Cheap proof that the database still answers. */

@@ -199,6 +199,7 @@ export interface AccountRow {
   month: number;
   month_micros: number;
   month_device_ms: number;
+  told: string;
   version: number;
 }
 
@@ -226,6 +227,19 @@ export interface UsageDayRow {
   version: number;
 }
 
+export interface NoticeRow {
+  id: string;
+  tenant: string;
+  channel: string;
+  kind: string;
+  job: string | null;
+  facts: string;
+  created_at_ms: number;
+  tries: number;
+  next_try_at_ms: number;
+  last_error: string;
+}
+
 export interface ControllerRow {
   id: number;
   cluster_id: string;
@@ -249,5 +263,6 @@ export interface Database {
   accounts: AccountRow;
   ledger: LedgerRow;
   usage_days: UsageDayRow;
+  notices: NoticeRow;
   events: EventRow;
 }

@@ -201,6 +201,7 @@ export function decodeAccount(row: AccountRow): Account {
     month: row.month,
     monthMicros: row.month_micros,
     monthDeviceMs: row.month_device_ms,
+    told: row.told,
     version: row.version,
   };
 }

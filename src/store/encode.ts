@@ -17,6 +17,7 @@ import type { Changes, JobEnding } from '../state/changes.ts';
 import type { KeyedSubmission } from '../state/live.ts';
 import type { Value, WriteBatch } from './contract.ts';
 import { encodeMoney } from './encodeMoney.ts';
+import { encodeNotices } from './noticeRows.ts';
 import { nothing, split } from './rows.ts';
 
 export function encodeBatch(changes: Changes, epoch: number, seq: number): WriteBatch {
@@ -61,6 +62,7 @@ export function encodeBatch(changes: Changes, epoch: number, seq: number): Write
     tables.data_sets = split(changes.dataSets, dataSetKey, nothing, dataSetMutable);
   }
   encodeMoney(changes, tables);
+  encodeNotices(changes, tables);
   if (changes.events.length > 0) {
     const inserts: Value[] = [];
     for (const event of changes.events) eventRow(inserts, event);

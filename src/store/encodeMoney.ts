@@ -55,6 +55,7 @@ function accountMutable(to: Value[], account: Account): void {
     account.month,
     account.monthMicros,
     account.monthDeviceMs,
+    account.told,
     account.version,
   );
 }

@@ -120,6 +120,7 @@ function systemHistory(db: Kysely<Database>): SystemHistory {
         .executeTakeFirst();
       return row ?? null;
     },
+    workers: (ids) => db.selectFrom('workers').selectAll().where('id', 'in', ids).execute(),
     usageDays(first, last, tenant) {
       const days = db
         .selectFrom('usage_days')

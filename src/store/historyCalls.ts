@@ -30,6 +30,7 @@ export function historyClient(calls: HistoryCalls): History {
       calls.system(name, args);
   const system = {
     attempt: askSystem('attempt'),
+    workers: askSystem('workers'),
     usageDays: askSystem('usageDays'),
     ping: askSystem('ping'),
   } as SystemHistory;

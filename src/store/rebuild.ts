@@ -12,6 +12,7 @@ import {
   decodeUsageDay,
   decodeWorker,
 } from './decode.ts';
+import { decodeNotice } from './noticeRows.ts';
 import type { ControllerRow, Database } from './database.ts';
 
 export async function readSnapshot(
@@ -44,6 +45,7 @@ export async function readSnapshot(
   const budgets = await db.selectFrom('budgets').selectAll().execute();
   const dataSets = await db.selectFrom('data_sets').selectAll().execute();
   const accounts = await db.selectFrom('accounts').selectAll().execute();
+  const notices = await db.selectFrom('notices').selectAll().orderBy('id').execute();
   const newest = db.selectFrom('usage_days').select((row) => row.fn.max('day').as('day'));
   const usageDays = await db
     .selectFrom('usage_days')
@@ -65,6 +67,7 @@ export async function readSnapshot(
     dataSets: dataSets.map(decodeDataSet),
     accounts: accounts.map(decodeAccount),
     usageDays: usageDays.map(decodeUsageDay),
+    notices: notices.map(decodeNotice),
     idempotency: await readKeys(db, nowMs),
   };
 }

@@ -105,7 +105,7 @@ export const TABLES: Record<TableName, Table> = {
     'tenant user_name',
     '',
     `cpu_use memory_use device_use as_of_ms day day_micros day_device_ms
-     month month_micros month_device_ms version`,
+     month month_micros month_device_ms told version`,
     `as_of_ms day day_micros day_device_ms month month_micros month_device_ms version`,
     'cpu_use memory_use device_use',
   ),
@@ -120,6 +120,12 @@ export const TABLES: Record<TableName, Table> = {
     '',
     'micros device_ms cpu_ms attempts version',
     'day micros device_ms cpu_ms attempts version',
+  ),
+  notices: table(
+    'id',
+    'tenant channel kind job facts created_at_ms',
+    'tries next_try_at_ms last_error',
+    'created_at_ms tries next_try_at_ms',
   ),
   events: table(
     'epoch seq',

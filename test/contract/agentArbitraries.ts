@@ -60,6 +60,7 @@ const observation: fc.Arbitrary<Observation> = defined(
     hostFault: fc.option(fc.boolean(), { nil: undefined }),
     stdoutBytes: fc.option(bytes, { nil: undefined }),
     stderrBytes: fc.option(bytes, { nil: undefined }),
+    idle: fc.option(fc.record({ message: text, stop: fc.boolean() }), { nil: undefined }),
     facts: fc.option(
       map.filter((facts) => Object.keys(facts).length > 0),
       { nil: undefined },

@@ -274,6 +274,7 @@ export const logQuery: fc.Arbitrary<LogQuery> = defined(
     sinceMs: fc.option(ms, { nil: undefined }),
     tailLines: fc.option(small, { nil: undefined }),
     waitMs: fc.nat({ max: 20_000 }),
+    metrics: fc.option(fc.constant(true), { nil: undefined }),
   }) as fc.Arbitrary<LogQuery>,
 );
 

@@ -93,6 +93,7 @@ function tokens(subject: () => Subject): void {
       ['jobs:read', () => it.readLogs(reader, 'j', { after: 0, waitMs: 0 })],
       ['jobs:read', () => it.queue(reader, FIRST)],
       ['jobs:read', () => it.why(reader, 'j')],
+      ['jobs:read', () => it.receipt(reader, 'j')],
       ['fleet:read', () => it.cluster(without('fleet:read'))],
       ['fleet:read', () => it.listWorkers(without('fleet:read'), FIRST)],
       ['fleet:manage', () => it.setDraining(without('fleet:manage'), 'w', true)],
@@ -158,6 +159,7 @@ function submission(subject: () => Subject): void {
       it.listEvents(admin, 'j-none', FIRST),
       it.readLogs(admin, 'j-none', query),
       it.why(admin, 'j-none'),
+      it.receipt(admin, 'j-none'),
     ]) {
       await expect(question).rejects.toMatchObject({ code: 'NOT_FOUND' });
     }

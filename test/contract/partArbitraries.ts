@@ -28,13 +28,22 @@ const files = {
     ),
   ),
   environment: maybe(
-    fc.record({
-      image: word,
-      shmBytes: bytes,
-      registrySecret: word,
-      modules: fc.array(word, { maxLength: 2 }),
-      lock: word,
-    }),
+    fc.oneof(
+      fc.record({
+        image: word,
+        shmBytes: bytes,
+        registrySecret: word,
+        modules: fc.constant<string[]>([]),
+        lock: fc.constant(''),
+      }),
+      fc.record({
+        image: fc.constant(''),
+        shmBytes: fc.constant(0),
+        registrySecret: fc.constant(''),
+        modules: fc.array(word, { maxLength: 2 }),
+        lock: word,
+      }),
+    ),
   ),
   checkpoint: maybe(
     fc.record({
@@ -47,19 +56,19 @@ const files = {
   ),
 };
 
+const idle = fc.record({
+  belowPercent: fc.integer({ min: 0, max: 100 }),
+  forMs: duration,
+  action: fc.constantFrom(...IDLE_ACTIONS),
+});
+
 export const jobParts: fc.Arbitrary<JobParts> = fc.record({
   ...files,
   secrets,
   rules: maybe(
     fc.record({
       keepOnFailureMs: duration,
-      idle: fc.option(
-        fc.record({
-          belowPercent: fc.integer({ min: 0, max: 100 }),
-          forMs: duration,
-          action: fc.constantFrom(...IDLE_ACTIONS),
-        }),
-      ),
+      idle: fc.option(idle),
       notify: fc.array(
         fc.record({ to: word, on: fc.uniqueArray(fc.constantFrom(...NOTICES), { minLength: 1 }) }),
         { maxLength: 2 },
@@ -78,6 +87,7 @@ export const orderParts = fc.record({
   restore: maybe(fc.array(blobHash, { minLength: 1, maxLength: 3 })),
   secrets,
   outputs: maybe(fc.array(word, { minLength: 1, maxLength: 2 })),
+  idle: maybe(idle),
   maySubmit: fc.constantFrom(true, undefined),
   keepOnFailureMs: maybe(duration),
   timeLimitMs: maybe(duration),

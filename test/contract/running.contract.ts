@@ -1,6 +1,7 @@
 /** The part of the Coordinator contract in which work runs: orders, output, stops, tunnels. */
 import { expect, test } from 'vitest';
 import type { Principal } from '../../src/model/token.ts';
+import type { OutputStream } from '../../src/protocol/agent.ts';
 import type { Coordinator, SubmitReply } from '../../src/protocol/coordinator.ts';
 import type { PageQuery } from '../../src/protocol/jobs.ts';
 import type { SubmittedSpec } from '../../src/protocol/jobSpec.ts';
@@ -141,7 +142,7 @@ async function allLogs(
   for (let after = 0; ;) {
     const page = await coordinator.readLogs(who, job, { after, waitMs: 5_000 });
     for (const { stream, text, base64 } of page.records) {
-      parts[stream].push(
+      parts[stream as OutputStream].push(
         base64 === undefined ? Buffer.from(text ?? '') : Buffer.from(base64, 'base64'),
       );
     }

@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { AT_LIMIT, BUDGET_MODES } from '../../src/model/budget.ts';
 import { DATA_KINDS } from '../../src/model/dataSet.ts';
 import { JOB_STATES } from '../../src/model/job.ts';
+import { FAULTS } from '../../src/model/receipt.ts';
 import { USAGE_BY } from '../../src/protocol/budgets.ts';
 import { ms, nullable, small, text, word } from './arbitraries.ts';
 
@@ -23,6 +24,36 @@ export const why = fc.record({
   suggestions: fc.array(text, { maxLength: 3 }),
   tasks: fc.record({ waiting: small, running: small }),
   atMs: ms,
+});
+
+export const receipt = fc.record({
+  job: text,
+  name: text,
+  state: fc.constantFrom(...JOB_STATES),
+  reason: text,
+  exitCode: nullable(small),
+  createdAtMs: ms,
+  startedAtMs: nullable(ms),
+  endedAtMs: nullable(ms),
+  tasks: fc.record({ total: small, succeeded: small }),
+  attempts: small,
+  ranOn: fc.array(
+    fc.record({ worker: text, name: text, pool: text, devices: text, attempts: small, ms }),
+    { maxLength: 3 },
+  ),
+  time: fc.record({ waitingMs: ms, startingMs: ms, runningMs: ms, stoppingMs: ms }),
+  lost: fc.array(fc.record({ fault: fc.constantFrom(...FAULTS), attempts: small, ms, why: text }), {
+    maxLength: 3,
+  }),
+  costMicros: ms,
+  deviceMs: ms,
+  checkpoints: small,
+  resumes: small,
+  peakMemoryBytes: nullable(ms),
+  complete: fc.boolean(),
+  next: fc.array(text, { maxLength: 3 }),
+  line: text,
+  sentences: fc.array(text, { maxLength: 3 }),
 });
 
 export const plan = fc.record({

@@ -79,30 +79,37 @@ function oldNode(): string {
   return place;
 }
 
-/** What bash offers after the words, the last of which is being typed. */
-function bashOffers(...words: string[]): string[] {
-  const list = ['drover', ...words].map((word) => `'${word}'`).join(' ');
-  const script =
-    'eval "$(drover completion bash)"; compopt() { :; }; ' +
-    `COMP_WORDS=(${list}); COMP_CWORD=${words.length}; _drover; printf '%s\\n' "\${COMPREPLY[@]}"`;
-  const { stdout, stderr } = spawnSync('bash', ['-c', script], { cwd: folder, env });
+/** What bash offers after each list of words, the last of which is being typed. */
+function bashOffers(lines: string[][]): string[][] {
+  const asked = lines.map((words) => {
+    const list = ['drover', ...words].map((word) => `'${word}'`).join(' ');
+    return `COMP_WORDS=(${list}); COMP_CWORD=${words.length}; _drover; echo "\${COMPREPLY[@]}"`;
+  });
+  const script = ['eval "$(drover completion bash)"; compopt() { :; }', ...asked].join('\n');
+  const { stdout, stderr } = spawnSync('bash', ['-c', `${script}\ncomplete -p drover`], {
+    cwd: folder,
+    env,
+  });
   expect(stderr.toString()).toBe('');
-  return stdout.toString().trim().split('\n');
+  const offers = stdout.toString().trimEnd().split('\n');
+  expect(offers.pop()).toContain('_drover');
+  return offers.map((line) => line.split(' ').filter((word) => word !== ''));
 }
 
 test('bash completes commands, options, values, files, contexts and job ids', async () => {
-  expect(bashOffers('lo')).toEqual(['logs', 'login']);
-  expect(bashOffers('run', '--arr')).toEqual(['--array']);
-  expect(bashOffers('run', '--priority', 'i')).toEqual(['interactive']);
-  expect(bashOffers('submit', '-f', 'jo')).toEqual(['job.yaml']);
-  expect(bashOffers('context', 'u')).toEqual(['use']);
-  expect(bashOffers('context', 'use', '')).toEqual(['lab']);
-  expect(bashOffers('help', 'sb')).toEqual(['sbatch']);
   const { items } = await journey.client.listJobs({ limit: 50 });
-  expect(bashOffers('logs', 'j').toSorted()).toEqual(items.map(({ id }) => id).toSorted());
-  expect(bashOffers('cancel', '')).toEqual(['']);
-  const registered = 'eval "$(drover completion bash)"; complete -p drover';
-  expect(spawnSync('bash', ['-c', registered], { env }).stdout.toString()).toContain('_drover');
+  const cases: [string[], string[]][] = [
+    [['lo'], ['logs', 'login']],
+    [['run', '--arr'], ['--array']],
+    [['run', '--priority', 'i'], ['interactive']],
+    [['submit', '-f', 'jo'], ['job.yaml']],
+    [['context', 'u'], ['use']],
+    [['context', 'use', ''], ['lab']],
+    [['help', 'sb'], ['sbatch']],
+    [['logs', 'j'], items.map(({ id }) => id)],
+    [['cancel', ''], []],
+  ];
+  expect(bashOffers(cases.map(([words]) => words))).toEqual(cases.map(([, offers]) => offers));
 });
 
 /** Undefined, and said, where the shell is not installed. */

@@ -60,6 +60,15 @@ test('code goes along, is the attempt’s own, and is kept with its commit and c
   expect(attempt?.facts).toMatchObject({ 'code.bundle': spec?.code?.bundle });
 });
 
+test('examples/code runs as it says', async () => {
+  const cwd = path.resolve(import.meta.dirname, '../../examples/code');
+  const { stdout, stderr } = await journey.start(['submit', '-f', 'job.yaml'], { cwd }).ended;
+  expect(stderr).toBe('');
+  await journey.ended(stdout.trim());
+  expect((await drover('logs', stdout.trim())).stdout).toBe('8 different words, 7 short ones\n');
+  expect((await drover('result', stdout.trim())).stdout).toContain('counts.json');
+});
+
 test('of 10,000 files sent again with one changed, one is sent', async () => {
   for (let at = 0; at < 10_000; at++) put(`many/${at % 100}/${at}.txt`, `file ${at}\n`);
   // Waits for ever: what arrives is the test above's.

@@ -1,8 +1,9 @@
 /** `drover forward`, `ps` and `profile` with real processes and real profilers. */
 import { readFileSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startJourney, until, type Journey } from '../support/journey.ts';
+import { call, startJourney, until, type Journey } from '../support/journey.ts';
 import { programsAreHere } from '../support/programs.ts';
 import { insidePython } from '../support/python.ts';
 
@@ -88,6 +89,85 @@ h.serve_forever()`;
   expect([late.code, late.stderr]).toEqual([1, expect.stringMatching(/CONFLICT|NOT_FOUND/)]);
 });
 
+const ECHO = `
+const { createServer } = require('node:http');
+const server = createServer((request, response) => {
+  const { method, url, headers } = request;
+  let bytes = 0;
+  request.on('data', (piece) => (bytes += piece.length)).on('end', () => {
+    response.setHeader('set-cookie', ['mine=1', 'drover_proxy=stolen; Path=/']);
+    response.end(JSON.stringify({ method, url, headers, bytes }));
+  });
+});
+server.on('upgrade', (request, socket) => {
+  socket.end('HTTP/1.1 101 Switching Protocols\\r\\nconnection: upgrade\\r\\n' +
+    'upgrade: echo\\r\\n\\r\\n' + (request.headers.cookie || 'no cookie'));
+});
+server.listen(0, '127.0.0.1', () => console.log(server.address().port));
+`;
+
+test('proxy: what passes to a page of a job, and what stays', async () => {
+  const id = await running([NODE, '-e', ECHO]);
+  const port = await until('it serves', async () => {
+    const { stdout } = await journey.drover('logs', id);
+    return /^\d+\n/.exec(stdout)?.[0].trim();
+  });
+  const { body: made } = await journey.api('POST /v1/tokens', {
+    name: 'browser',
+    scopes: ['jobs:read', 'jobs:manage'],
+  });
+  const { id: tokenId, secret } = made['data'] as { id: string; secret: string };
+  const endpoint = `${id}.0:${port}`;
+  const login = { endpoint, next: 'lab?x=1' };
+  const link = await call(journey.url, 'POST /v1/proxy/logins', login, { token: secret });
+  const opened = await fetch(`${journey.url}${link.body['data'].path}`, { redirect: 'manual' });
+  expect([opened.status, opened.headers.get('location')]).toEqual([
+    303,
+    `/proxy/${endpoint}/lab?x=1`,
+  ]);
+  const cookie = `${opened.headers.getSetCookie()[0]!.split(';')[0]}; other=2`;
+  const place = `${journey.url}/proxy/${endpoint}/a%20b?c=d`;
+  const answer = await fetch(place, {
+    method: 'POST',
+    body: Buffer.alloc(3_000_000),
+    headers: { cookie, authorization: 'token of-the-page', 'content-type': 'text/plain' },
+  });
+  expect(answer.headers.getSetCookie()).toEqual(['mine=1']);
+  const seen = (await answer.json()) as { url: string; bytes: number; headers: object };
+  expect(seen).toMatchObject({ method: 'POST', url: `/proxy/${endpoint}/a%20b?c=d`, bytes: 3e6 });
+  expect(seen.headers).toMatchObject({
+    cookie: 'other=2',
+    authorization: 'token of-the-page',
+    'x-forwarded-prefix': `/proxy/${endpoint}/`,
+  });
+  const byToken = await call(journey.url, `GET /proxy/${endpoint}/`, undefined, { token: secret });
+  expect(JSON.parse(byToken.text)).not.toHaveProperty('headers.authorization');
+
+  const upgrade = (origin: string): Promise<string> => upgradeBy(place, cookie, origin);
+  expect(await upgrade(journey.url)).toMatch(/^HTTP\/1.1 101 .*other=2$/s);
+  expect(await upgrade('http://evil.example')).toMatch(/^HTTP\/1.1 403 /);
+  // For this endpoint alone, and no longer than the token.
+  const elsewhere = await fetch(`${journey.url}/proxy/${id}.0:1/`, { headers: { cookie } });
+  expect(elsewhere.status).toBe(401);
+  await journey.api(`DELETE /v1/tokens/${tokenId}`);
+  expect((await fetch(place, { headers: { cookie } })).status).toBe(401);
+  await journey.client.cancelJob(id);
+});
+
+function upgradeBy(url: string, cookie: string, origin: string): Promise<string> {
+  const { hostname, port, pathname } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  const lines = [`GET ${pathname} HTTP/1.1`, `host: ${hostname}:${port}`, 'connection: upgrade'];
+  socket.write(
+    [...lines, 'upgrade: echo', `cookie: ${cookie}`, `origin: ${origin}`, '', ''].join('\r\n'),
+  );
+  return new Promise((resolve, reject) => {
+    let text = '';
+    socket.setEncoding('utf8').on('data', (piece: string) => (text += piece));
+    socket.on('end', () => resolve(text)).on('error', reject);
+  });
+}
+
 test('ps: what runs in the task, the busiest first, and nothing of others', async () => {
   const id = await running(['sh', '-c', 'sleep 300 & while :; do :; done']);
   const { code, stdout } = await journey.drover('ps', id, '--json');
@@ -131,7 +211,7 @@ describe('profile', () => {
     const svg = await profile(id);
     expect(svg).toContain('busyOutside (busy.js:3)');
     const again = await profile(id);
-    expect(again).toContain('busyOutside');
+    expect(again).toContain('busyInside (busy.js:2)');
     const { stdout } = await journey.drover('ps', id, '--json');
     const [{ pid }] = (JSON.parse(stdout) as { processes: { pid: number }[] }).processes as [
       { pid: number },

@@ -37,7 +37,8 @@ const CONDA = 'conda() { export CONDA_DEFAULT_ENV=$2; }\n';
 
 beforeAll(async () => {
   scratch = mkdtempSync(path.join(tmpdir(), 'drover-sbatch-scratch-'));
-  const args = ['--resources', 'cpus=8,mem=4Gi,gpus=4:A100'];
+  // Room for all at once: none has to wait for another, or to give way.
+  const args = ['--resources', 'cpus=32,mem=8Gi,gpus=8:A100'];
   journey = await startJourney({ args, env: { TMPDIR: scratch } });
   folder = path.join(journey.home, 'sbatch');
   cpSync(path.join(ROOT, 'examples/sbatch'), folder, { recursive: true });
@@ -77,7 +78,7 @@ describe.concurrent('scripts', () => {
   test('single-gpu.sh: its GPU, its file beside the log, and what was not mapped', async () => {
     const { job, told, out } = await runScript('single-gpu.sh');
     expect(job).toMatchObject({ state: 'SUCCEEDED', name: 'resnet' });
-    const number = /^job (\d+) on \S+ with GPU [0-3]$/m.exec(out)?.[1];
+    const number = /^job (\d+) on \S+ with GPU [0-7]$/m.exec(out)?.[1];
     expect(out).toContain('epoch 3 of 3: rate 0.1\ndone with 2 workers\n');
     expect(file(`logs/resnet-${number}.out`)).toBe(out);
     expect(told.match(/not mapped: (\S+)/g)).toEqual([
@@ -134,21 +135,21 @@ describe.concurrent('scripts', () => {
   });
 
   test('requeue.sh: told before its time is over, it goes on where it was', async () => {
-    const limits = ['--time=0:04', '--signal=B:USR1@1', '--export=EPOCH_SECONDS=1'];
+    const limits = ['--time=0:10', '--signal=B:USR1@4', '--export=EPOCH_SECONDS=1.6'];
     const { job, id } = await runScript(...limits, 'requeue.sh');
     expect(job.state).toBe('SUCCEEDED');
     const attempts = await journey.attempts(id);
     expect(attempts.length).toBeGreaterThan(1);
     const log = file('logs/long.out');
     expect(log).toMatch(/start number 1\n[\s\S]*told to end: requeueing \d+\n/);
-    expect(log).toMatch(/start number 2\nresumed at epoch \d\n[\s\S]*epoch 4 of 4/);
+    expect(log).toMatch(/start number [2-9]\nresumed at epoch \d\n[\s\S]*epoch 4 of 4/);
   });
 
-  test('modules.sh: no modules here, which is said and passed over; conda is', async () => {
+  test('modules.sh: modules where the machine has them, else a word; conda', async () => {
     const { job, out, err } = await runScript('--constraint=', 'modules.sh');
     expect(job).toMatchObject({ state: 'SUCCEEDED', name: 'conda job' });
     expect(out).toBe('environment: vision, GPUs: 1\npython 3\n');
-    expect(err).toContain('no modules on this worker, ignored: module load cuda/12.4 gcc/13');
+    expect(err).toMatch(/ignored: module load cuda|Unable to locate a modulefile for 'cuda/);
   });
 
   test('heredoc.sh: what is in the text is no option', async () => {
@@ -178,7 +179,7 @@ describe.concurrent('scripts', () => {
 
   test('two nodes: labels, exit codes, a missing program, a signal to every task', async () => {
     writeFileSync(path.join(folder, 'steps.sh'), STEPS);
-    const { job, out, err } = await runScript('--time=0:08', '--signal=USR2@1', 'steps.sh');
+    const { job, out, err } = await runScript('steps.sh');
     expect([job.state, err]).toEqual(['SUCCEEDED', expect.stringContaining('no-such-program')]);
     const nodes = ['0: task 0 on 0', '1: task 1 on 0', '2: task 2 on 1', '3: task 3 on 1'];
     for (const line of nodes) expect(out).toContain(`${line}\n`);
@@ -236,6 +237,10 @@ echo "worst $?"
 srun -n2 no-such-program
 echo "missing $?"
 echo "lines $(srun -n2 -N2 echo x | wc -l)"
-srun -n2 -N2 bash -c 'trap "echo told $SLURM_PROCID; exit 0" USR2; while :; do sleep 0.1; done'
+srun -n2 -N2 bash -c 'trap "echo told $SLURM_PROCID; exit 0" USR2; touch ready.$SLURM_PROCID
+while :; do sleep 0.1; done' &
+until [ -e ready.0 ] && [ -e ready.1 ]; do sleep 0.1; done
+kill -USR2 $!
+wait $!
 echo "after the signal $?"
 `;

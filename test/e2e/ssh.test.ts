@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startJourney, type, until, type Ended, type Journey } from '../support/journey.ts';
+import { ROOT, startJourney, type, until, type Ended, type Journey } from '../support/journey.ts';
+import { freePort } from '../support/postgres.ts';
 import { programsAreHere } from '../support/programs.ts';
 
 const client = 'openssh-client';
@@ -78,7 +79,7 @@ describe.runIf(here)('ssh', () => {
     expect(shell.code).toBe(9);
   });
 
-  test('ports and sockets: -W and -L, as an editor uses them', async () => {
+  test('ports and sockets: -W, -L and -D, as an editor uses them', async () => {
     const server = `import http.server,os;os.chdir("/");h=http.server.ThreadingHTTPServer(
 ("127.0.0.1",0),http.server.SimpleHTTPRequestHandler);
 print(h.server_port,flush=True);h.serve_forever()`;
@@ -108,6 +109,17 @@ print(h.server_port,flush=True);h.serve_forever()`;
     expect(answers.map(({ stdout }) => stdout)).toEqual(['200', '200', '200']);
     forwarding.child.kill();
     await forwarding.ended;
+    const socks = await freePort();
+    const dynamic = type('ssh', ['-F', config, '-N', '-D', String(socks), host()], {
+      env: { HOME: journey.home },
+    });
+    const through = ['-s', '-o', '/dev/null', '-w', '%{http_code}', '--socks5-hostname'];
+    await until('it is a proxy', async () => {
+      const place = [`127.0.0.1:${socks}`, `http://localhost:${port}/`];
+      return (await type('curl', [...through, ...place]).ended).stdout === '200';
+    });
+    dynamic.child.kill();
+    await dynamic.ended;
     const refused = await run('ssh', ['-W', '127.0.0.1:1', host()], request);
     expect(refused.code).not.toBe(0);
     serving.child.kill();
@@ -162,13 +174,11 @@ print(h.server_port,flush=True);h.serve_forever()`;
     expect([absent.code, absent.stderr]).toEqual([125, expect.stringContaining('NOT_FOUND')]);
   });
 
-  test('it is in the log who looked inside', () => {
-    const row = journey
-      .log()
-      .split('\n')
-      .find((line) => line.includes('"kind":"ssh"'));
-    expect(row).toContain(`"attempt":"${uid}"`);
-    expect(row).toMatch(/"user":"[^"]+"/);
+  test('it is on record who looked inside', async () => {
+    const { items } = await journey.client.listAudit({ limit: 100 });
+    const row = JSON.stringify(items.find((item) => JSON.stringify(item).includes('"ssh"')));
+    expect(row).toContain(uid);
+    expect(row).toContain('admin');
     expect(row).not.toContain('publicKey');
   });
 });
@@ -233,4 +243,14 @@ describe.runIf(here)('files', () => {
     expect([back.code, back.stdout.trim().split('\n').length]).toEqual([0, 1]);
     expect(readFileSync(path.join(outside, 'many/7'), 'utf8')).toBe('changed inside');
   });
+});
+
+test.runIf(here)('examples/inside.sh does what it says', async () => {
+  const PATH = `${ROOT}:${process.env['PATH'] ?? ''}`;
+  const script = path.join(ROOT, 'examples/inside.sh');
+  const { code, stdout, stderr } = await type(script, [], { env: { HOME: journey.home, PATH } })
+    .ended;
+  expect([code, stdout.match(/^42$/gm)?.length, stderr]).toEqual([0, 3, '']);
+  expect(stdout).toContain('http.server');
+  expect(stdout).toContain('--- done');
 });

@@ -1,6 +1,7 @@
 /**
  * The cluster under test: one controller, three machines with agents, and the network between them.
  */
+import { createHash } from 'node:crypto';
 import type { PoolPolicy } from '../../src/core/placement/admission.ts';
 import { DEFAULT_POLICY } from '../../src/core/schedule/plan.ts';
 import { startAgent, type AgentTransport } from '../../src/agent/agent.ts';
@@ -182,9 +183,13 @@ export class Cluster {
       ...{ world, site, killMarginMs: TIMERS.killMarginMs, talkative: this.talkative },
       behave: (order) => behaviour(world, order.command),
       watcher: {
-        started: (on, order) => checker.started(on, order),
+        started: (on, order) => {
+          if (order.restore) coverage.saw('attempt resumed');
+          checker.started(on, order);
+        },
         ended: (on, uid, exitCode) => checker.ended(on, uid, exitCode),
         expired: () => coverage.saw('attempt ended by the watchdog'),
+        saved: (uid) => this.#save(machine, uid),
       },
       beforeEffect: (_agent, effect) => {
         const doomed = this.doomed.get(machine) === effect;
@@ -195,6 +200,25 @@ export class Cluster {
       },
     });
     return machine;
+  }
+
+  /** As an agent stores and reports it; with nobody there it waits for the next time. */
+  #save(machine: Machine, uid: string): void {
+    const process = this.#agents.get(machine);
+    if (!process?.alive || process.paused) return;
+    const { world, checker, coverage } = this;
+    const text = `${uid} at ${world.nowMs}`;
+    const manifest = `sha256:${createHash('sha256').update(text).digest('hex')}`;
+    checker.saved(uid, manifest);
+    const token = machine.identity?.token ?? '';
+    const report = { uid, manifest, bytes: text.length, files: 1, reason: 'interval' };
+    this.#call(process, `checkpoint ${machine.name}`, (c) => c.addCheckpoint(token, report)).then(
+      () => coverage.saw('checkpoint stored'),
+      (error: unknown) => {
+        const stale = error instanceof DroverError && error.code === 'STALE';
+        if (stale) coverage.saw('checkpoint of a lost attempt refused');
+      },
+    );
   }
 
   #call<Reply>(

@@ -56,7 +56,13 @@ export const TIMERS = {
   killMarginMs: 8000,
   longPollMs: 8000,
 };
-const LOOPS = { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000, chargesMs: 1000 };
+const LOOPS = {
+  scheduleMs: 1000,
+  leasesMs: 1000,
+  deadlinesMs: 1000,
+  chargesMs: 1000,
+  noticesMs: 1000,
+};
 
 export class ControllerProcess {
   readonly #options: ControllerProcessOptions;

@@ -55,6 +55,9 @@ export const SOMETIMES = [
   'nominated, then assigned',
   'nomination withdrawn',
   'attempt preempted',
+  'checkpoint stored',
+  'checkpoint of a lost attempt refused',
+  'attempt resumed',
   'attempt charged',
   'charge refunded',
   'job stopped by its cost limit',
@@ -62,6 +65,9 @@ export const SOMETIMES = [
   'job went on after another',
   'job given up after another',
   'after refused',
+  'job submitted by a job',
+  'job submitted too late',
+  'child ended with its parent',
   "another tenant's job not found",
   'log followed to its end',
   'events followed to the end',
@@ -94,6 +100,9 @@ export class Coverage {
     }
     for (const { row } of commit.jobs) {
       if (row.cancelled_by?.startsWith('its cost limit')) this.saw('job stopped by its cost limit');
+      if (row.cancelled_by?.startsWith('the end of its parent')) {
+        this.saw('child ended with its parent');
+      }
     }
     for (const { before, row } of commit.tasks) {
       if (before?.round_done === 1 && row.state === 'PENDING') {

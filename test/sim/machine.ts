@@ -34,6 +34,8 @@ interface MachineWatcher {
   ended(machine: string, uid: string, exitCode: number | null): void;
   /** A process outlived its lease and the watchdog ended it. */
   expired(uid: string): void;
+  /** It has saved what it could be resumed from, for the agent to store. */
+  saved(uid: string): void;
 }
 
 /** What an agent changes on its machine, one at a time. */
@@ -151,11 +153,23 @@ export class Machine {
       if (!attempt.alive || attempt.stopping) return;
       attempt.observation = { uid: order.uid, state: 'RUNNING' };
       this.#write(attempt);
+      this.#save(attempt);
       this.#changed();
     });
     this.#world.after(startMs + behaviour.durationMs, () => {
       if (!attempt.alive || attempt.stopping) return;
       this.#end(attempt, { cause: 'exited', exitCode: behaviour.exitCode });
+    });
+  }
+
+  /** At its intervals for as long as it lives, also while it is asked to stop. */
+  #save(attempt: SimAttempt): void {
+    const everyMs = attempt.order?.checkpoint?.everyMs;
+    if (everyMs === undefined) return;
+    this.#world.after(everyMs, () => {
+      if (!attempt.alive) return;
+      this.#options.watcher.saved(attempt.uid);
+      this.#save(attempt);
     });
   }
 

@@ -58,6 +58,9 @@ function draw({ world, tenant, particular, name }: DrawOptions): SubmittedSpec {
     startWithinMs: world.chance(0.15) ? world.between(1000, 30_000) : 0,
     graceMs: world.pick([0, 1000, 5000]),
     attemptLeaseMs: world.chance(0.1) ? world.between(60_000, 70_000) : 0,
+    checkpoint: world.chance(0.3)
+      ? { everyMs: world.between(1000, 5000), keep: world.between(1, 3) }
+      : undefined,
     maxCostMicros: world.chance(0.1) ? world.between(1, 20) * UNIT_MICROS : 0,
   };
 }

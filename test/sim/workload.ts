@@ -4,9 +4,11 @@
  */
 import type { PoolPolicy } from '../../src/core/placement/admission.ts';
 import { DroverError } from '../../src/lib/errors.ts';
+import type { JobId } from '../../src/model/ids.ts';
 import type { After, JobSpec } from '../../src/model/job.ts';
 import type { Principal } from '../../src/model/token.ts';
 import type { Coordinator } from '../../src/protocol/coordinator.ts';
+import { jobSpec } from '../../src/protocol/jobSpec.ts';
 import type { Work } from './checkers/liveness.ts';
 import type { Checker } from './checkers/checker.ts';
 import type { Coverage, Sometimes } from './coverage.ts';
@@ -54,6 +56,8 @@ interface Submission {
   after: After[] | null;
 }
 
+const PLAIN_RULES = jobSpec.parse({ command: ['true'], rules: {} }).rules!;
+
 export class Workload {
   readonly #options: WorkloadOptions;
   readonly work: Work[] = [];
@@ -93,6 +97,11 @@ export class Workload {
     for (const id of ids) {
       if (world.chance(0.2)) {
         world.after(world.between(0, 30_000), () => void this.#cancel(client, person, id));
+      }
+    }
+    for (const id of ids) {
+      if (world.chance(0.2)) {
+        world.after(world.between(0, 20_000), () => void this.#child(client, person, id));
       }
     }
     for (const id of ids) this.#follow(client, person, id);
@@ -152,6 +161,28 @@ export class Workload {
       } catch (error) {
         const refused = error instanceof DroverError && error.code === 'IDEMPOTENCY_MISMATCH';
         if (refused) coverage.saw('second body refused');
+      }
+    });
+  }
+
+  /** As the job itself would, with a token of its own. */
+  async #child(client: Process, person: Person, id: string): Promise<void> {
+    const { world, checker, coverage, pools, particular } = this.#options;
+    const { tenant } = person;
+    const key = `child of ${id}`;
+    const spec = drawSpec({ world, pools, tenant, particular, name: `${canaryOf(tenant)} ${key}` });
+    const rules = { ...PLAIN_RULES, outliveParent: world.chance(0.3) };
+    const request = { specs: [{ ...spec, after: [], rules }], idempotencyKey: key, bodyHash: key };
+    await this.#attempt(client, person, key, async (coordinator, who) => {
+      try {
+        const { ids } = await coordinator.submit({ ...who, job: id as JobId }, request);
+        checker.submitted(tenant, key, ids);
+        this.work.push({ person, spec, tasks: taskCount(spec), longestRunMs: longestRunMs(spec) });
+        coverage.saw('job submitted by a job');
+      } catch (error) {
+        const late = error instanceof DroverError && error.code === 'CONFLICT';
+        if (late) coverage.saw('job submitted too late');
+        throw error;
       }
     });
   }

@@ -12,8 +12,7 @@ import type { TestAgent, TestServer } from './server.ts';
 import { until } from './wait.ts';
 
 /** Each ends the attempt it is done to, except the agent's death alone, which it survives. */
-const FAULTS = ['group', 'machine', 'paused', 'agent'] as const;
-type Fault = (typeof FAULTS)[number];
+type Fault = 'group' | 'machine' | 'paused' | 'agent';
 
 export interface Killing {
   server: TestServer;
@@ -42,10 +41,9 @@ export async function killAtRandom(options: Killing): Promise<Record<Fault, numb
       return running[Math.floor(random.next() * running.length)];
     });
     await delay(100 + random.next() * longestMs);
-    // The pause costs a whole lease, so that it comes once in a run.
-    const choices = FAULTS.filter((fault) => fault !== 'paused' || done.paused === 0);
-    const fault = choices[Math.floor(random.next() * choices.length)]!;
-    const agent = await agentOf(options, attempt);
+    const fault = drawFault(random.next(), done);
+    const agent = options.agents.find((one) => one.taskPid(attempt.uid) !== undefined);
+    if (!agent) continue;
     say(`${fault}: ${attempt.task}#${attempt.n} on ${agent.name}`);
     if (!(await hurt(server, agent, attempt, fault))) continue;
     done[fault]++;
@@ -56,10 +54,11 @@ export async function killAtRandom(options: Killing): Promise<Record<Fault, numb
   return done;
 }
 
-async function agentOf({ server, agents }: Killing, attempt: AttemptView): Promise<TestAgent> {
-  const { items } = await server.client.listWorkers({});
-  const { name } = items.find(({ id }) => id === attempt.worker)!;
-  return agents.find((agent) => agent.name === name)!;
+/** Mostly what ends an attempt; the pause costs a whole lease and comes once in a run. */
+function drawFault(drawn: number, { paused }: Record<Fault, number>): Fault {
+  if (drawn < 0.1) return 'agent';
+  if (drawn < 0.3 && paused === 0) return 'paused';
+  return drawn < 0.65 ? 'group' : 'machine';
 }
 
 /** False when it was over before. */

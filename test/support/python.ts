@@ -12,3 +12,13 @@ export function insidePython(): string | undefined {
   console.warn(`NOT TESTED: ${message}`);
   return undefined;
 }
+
+/** The real uv; undefined, said out loud, where it is not installed. With CI=true an error. */
+export function uvProgram(): string | undefined {
+  const program = path.join(ROOT, '.cache/python/environments/bin/uv');
+  if (existsSync(program)) return program;
+  const message = 'uv is not installed (make python-packages)';
+  if (process.env['CI'] === 'true') throw new Error(message);
+  console.warn(`NOT TESTED: ${message}`);
+  return undefined;
+}

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createController, type Controller } from '../../src/control/controller.ts';
 import type { LogStore } from '../../src/control/logs.ts';
+import type { Channels } from '../../src/control/notices.ts';
 import { createPlanner } from '../../src/control/planner.ts';
 import { silentLog, type Log } from '../../src/lib/log.ts';
 import { seededRandom } from '../../src/lib/random.ts';
@@ -14,6 +15,7 @@ import type { Observation, Timers } from '../../src/protocol/agent.ts';
 import type { JoinReply, JoinRequest, SyncReply, SyncRequest } from '../../src/protocol/agent.ts';
 import type { Coordinator } from '../../src/protocol/coordinator.ts';
 import { jobSpec, type SubmittedSpec } from '../../src/protocol/jobSpec.ts';
+import type { TellDefaults } from '../../src/state/notices.ts';
 import type { History, Store, WriteBatch } from '../../src/store/contract.ts';
 import { openSqlite } from '../../src/store/dialects/sqlite.ts';
 import { openHistory } from '../../src/store/open.ts';
@@ -44,11 +46,14 @@ const noLogs: LogStore = {
 export interface TestControllerOptions {
   pools?: PoolPolicy[];
   logs?: LogStore;
+  jobMetrics?: LogStore;
   log?: Log;
   /** Stands between the controller and the disk. */
   commit?: (store: Store, batch: WriteBatch) => Promise<void>;
   history?: (real: History) => History;
   onFatal?: (error: unknown) => void;
+  channels?: Channels;
+  tell?: TellDefaults;
 }
 
 export class TestController {
@@ -57,6 +62,7 @@ export class TestController {
   readonly #options: TestControllerOptions;
   #machines = 0;
   #stop: () => Promise<void> = async () => undefined;
+  #abandon: () => Promise<void> = async () => undefined;
   controller!: Controller;
   admin!: Principal;
 
@@ -83,27 +89,45 @@ export class TestController {
       history,
       planner: createPlanner(random),
       logs: this.#options.logs ?? noLogs,
+      ...(this.#options.jobMetrics && { jobMetrics: this.#options.jobMetrics }),
       clock: this.clock,
       random,
+      channels: this.#options.channels ?? new Map(),
       log: this.#options.log ?? silentLog,
       settings: {
         clusterName: 'test',
         timers: TIMERS,
-        loops: { scheduleMs: 1000, leasesMs: 1000, deadlinesMs: 1000, chargesMs: 1000 },
+        loops: {
+          scheduleMs: 1000,
+          leasesMs: 1000,
+          deadlinesMs: 1000,
+          chargesMs: 1000,
+          noticesMs: 1000,
+        },
         pools: this.#options.pools ?? [freePool('default')],
         schedule: DEFAULT_POLICY,
+        tell: this.#options.tell ?? {},
       },
       onFatal,
     });
-    this.#stop = async () => {
-      await this.clock.run(this.controller.close());
+    this.#abandon = async () => {
       await history.close();
       await store.close();
+    };
+    this.#stop = async () => {
+      await this.clock.run(this.controller.close());
+      await this.#abandon();
     };
     const tokens = { admin: ADMIN_SECRET, join: JOIN_SECRET };
     await this.clock.run(this.controller.ensureTokens(tokens));
     this.admin = (await this.clock.run(this.it.authenticate(ADMIN_SECRET))) as Principal;
     return this;
+  }
+
+  /** Nothing more of it reaches the disk; start() is the next process. */
+  async crash(): Promise<void> {
+    await this.#abandon();
+    await this.clock.advance(1000);
   }
 
   /** As a new process on the same file. */

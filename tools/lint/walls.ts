@@ -15,6 +15,7 @@ export const ALLOWED: Record<string, readonly string[]> = {
   store: ['state', 'model', 'lib'],
   blobs: ['model', 'lib'],
   secrets: ['model', 'lib'],
+  notify: ['model', 'lib'],
   providers: ['model', 'lib'],
   peers: ['protocol', 'model', 'lib'],
   control: [
@@ -24,6 +25,7 @@ export const ALLOWED: Record<string, readonly string[]> = {
     'store',
     'blobs',
     'secrets',
+    'notify',
     'providers',
     'peers',
     'model',

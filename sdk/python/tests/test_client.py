@@ -50,6 +50,17 @@ def test_a_shell_line_an_array_and_its_tasks(client: drover.Client) -> None:
     assert job.output(task=5) == "5\n"
 
 
+def test_metrics_that_a_job_logged(client: drover.Client) -> None:
+    line = 'echo "{\\"step\\": $i, \\"loss\\": $((10 / i))}" >>"$DROVER_METRICS_FILE"'
+    job = client.submit(["sh", "-c", f"for i in 1 2 5; do {line}; done"])
+    job.check(60)
+    (loss,) = job.metrics()
+    assert (loss["name"], loss["count"], loss["step"]) == ("loss", 3, 5)
+    assert (loss["min"], loss["max"], loss["last"]) == (2, 10, 2)
+    assert [point["last"] for point in job.metrics(name="loss", max_points=1)[0]["points"]] == [2]
+    assert job.metrics(name="accuracy") == []
+
+
 def test_jobs_after_others_run_in_order(client: drover.Client) -> None:
     first = client.submit("sleep 0.3; echo first", cpus=0.1)
     second = client.submit("echo second", after=[first], cpus=0.1)

@@ -1,23 +1,25 @@
 /** Puts files of the cache where an attempt finds them: its own copies, or read-only links. */
 import { constants } from 'node:fs';
-import { chmod, copyFile, link, mkdir, readFile, symlink } from 'node:fs/promises';
+import { chmod, copyFile, link, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isBlobHash, type BlobHash } from '../../model/blob.ts';
 import { parseManifest, type Manifest } from '../../model/manifest.ts';
-import { getBlob, type BlobClientOptions } from '../../protocol/blobClient.ts';
+import { getBlob, readBlob, type BlobClientOptions } from '../../protocol/blobClient.ts';
 import { ApiError } from '../../protocol/http.ts';
 import { Unprepared } from '../runtimes/around.ts';
 import type { ContentCache, Fetch } from './contentCache.ts';
 
 /** Files placed at once, and fetched at once where they are not there. */
 const AT_ONCE = 16;
+/** Such files are taken whole: streams cost more than they hold. */
+const SMALL_BYTES = 256 * 1024;
 /** How often a person is told. */
 const SAY_EVERY = 500;
 
 export interface Placing {
   cache: ContentCache;
-  /** Says how a file of this hash is had. */
-  fetchOf: (hash: BlobHash) => Fetch;
+  /** Says how a file of this hash is had; its size where that is known. */
+  fetchOf: (hash: BlobHash, size?: number) => Fetch;
   signal: AbortSignal;
   say: (progress: string) => void;
 }
@@ -28,10 +30,16 @@ export function blobFetch(
   what: string,
   signal: AbortSignal,
 ): Placing['fetchOf'] {
-  return (hash) => async (path, makeRoom) => {
+  return (hash, size) => async (path, makeRoom) => {
     const onProgress = (_done: number, total: number): void => makeRoom(total);
     try {
-      await getBlob(options, hash, path, { signal, onProgress });
+      if (size === undefined || size > SMALL_BYTES) {
+        await getBlob(options, hash, path, { signal, onProgress });
+      } else {
+        makeRoom(size);
+        const bytes = await readBlob(options, hash, { signal, mostBytes: SMALL_BYTES });
+        await writeFile(path, bytes, { flush: true, mode: 0o600 });
+      }
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 404) throw error;
       throw new Unprepared(`${what}: ${hash} is not in the blob store any more`, { cause: error });
@@ -93,9 +101,9 @@ export async function placeTree(
   const worker = async (): Promise<void> => {
     while (next < manifest.files.length) {
       signal.throwIfAborted();
-      const { path, hash, executable } = manifest.files[next++]!;
+      const { path, hash, size, executable } = manifest.files[next++]!;
       const at = join(target, path);
-      await cache.use(hash, fetchOf(hash), (cached) => place(cached, at, executable));
+      await cache.use(hash, fetchOf(hash, size), (cached) => place(cached, at, executable));
       if (next % SAY_EVERY === 0) say(`placing files: ${next} of ${manifest.files.length}`);
     }
   };

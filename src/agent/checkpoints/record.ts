@@ -6,7 +6,7 @@ import { replaceFile } from '../runtimes/folder.ts';
 import type { FileIdentity } from '../folders/storeFiles.ts';
 
 export const CHECKPOINT_FOLDER = 'checkpoint';
-export const RECORD_FILE = 'checkpoint.json';
+const RECORD_FILE = 'checkpoint.json';
 
 export interface Known {
   identity: FileIdentity;

@@ -51,10 +51,12 @@ export interface Snapshot {
 export async function takeSnapshot(options: SnapshotOptions): Promise<Snapshot> {
   const { folder, blobs, signal } = options;
   const known = { ...options.record.known };
+  /** Stored now: whole as they were, though the command may have put newer ones in their place. */
+  const stored = new Set<string>();
   let listing = listIt(folder);
   for (let tried = 0; tried < TRIES; tried++) {
     const finished = finishedOf(listing, known, options);
-    if (hasYoung(finished, options)) {
+    if (hasYoung(finished, listing, options)) {
       await sleep(options.clock, SETTLE_MS);
       listing = listIt(folder);
       continue;
@@ -62,15 +64,16 @@ export async function takeSnapshot(options: SnapshotOptions): Promise<Snapshot> 
     for (const outcome of await storeFiles(blobs, finished, { signal })) {
       if (outcome.kind === 'changed') continue;
       known[outcome.file.path] = { identity: outcome.identity, file: outcome.file };
+      stored.add(outcome.file.path);
     }
-    const before = textOf(listing);
     listing = listIt(folder);
-    if (textOf(listing) === before) break;
+    // Something came meanwhile, which what was seen before may lead to.
+    if (listing.files.every((file) => isKnown(file, known) || stored.has(file.path))) break;
   }
-  return compose(listing, known, options.record.manifest);
+  return compose(listing, { known, stored }, options.record.manifest);
 }
 
-export function isHidden(name: string): boolean {
+function isHidden(name: string): boolean {
   return name.startsWith('.') || /\.(tmp|part|partial)$/.test(name);
 }
 
@@ -107,28 +110,29 @@ function wasRenamed({ path, stat }: FoundFile, folders: Listing['folders']): boo
   );
 }
 
-/** Without processes nobody writes any more. */
+/** Without processes nobody writes any more; what was renamed was finished before. */
 function hasYoung(
   files: readonly FoundFile[],
+  listing: Listing,
   { clock, pids }: Pick<SnapshotOptions, 'clock' | 'pids'>,
 ): boolean {
   const settled = BigInt(clock.now() - SETTLE_MS);
-  return files.some(({ stat }) => stat.ctimeMs > settled) && pids().length > 0;
+  const isYoung = (file: FoundFile): boolean =>
+    file.stat.ctimeMs > settled && !wasRenamed(file, listing.folders);
+  return files.some(isYoung) && pids().length > 0;
 }
 
-/** What tells whether anything changed between two looks. */
-function textOf({ files, links }: Listing): string {
-  const parts = files.map(({ path, stat }) => `${path}\0${identityOf(stat)}`);
-  return [...parts, ...links.map(({ path, target }) => `${path}\0${target}`)].join('\n');
-}
-
-function compose(listing: Listing, stored: Record['known'], last: Manifest): Snapshot {
+function compose(
+  listing: Listing,
+  now: { known: Record['known']; stored: ReadonlySet<string> },
+  last: Manifest,
+): Snapshot {
   const known: Record['known'] = {};
   const files: ManifestFile[] = [];
   const skipped: string[] = [];
   for (const file of listing.files) {
-    const entry = stored[file.path];
-    if (!entry || !isKnown(file, stored)) {
+    const entry = now.known[file.path];
+    if (!entry || !(isKnown(file, now.known) || now.stored.has(file.path))) {
       skipped.push(file.path);
       continue;
     }

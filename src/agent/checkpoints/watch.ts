@@ -12,6 +12,8 @@ import { listeners } from './writers.ts';
 /** After a signal the directory is looked at this often, and not longer than so. */
 const NEWS_LOOK_MS = 200;
 const NEWS_LIMIT_MS = 60_000;
+/** Timers cannot be longer than 24 days. */
+const LONGEST_TIMER_MS = 20 * 86_400_000;
 
 export type Reason = 'interval' | 'deadline' | 'demand' | 'end';
 
@@ -63,7 +65,7 @@ export class CheckpointWatch {
 
   #setInterval(): void {
     const { clock, spec } = this.#options;
-    this.#interval = clock.setTimer(spec.everyMs, () => {
+    this.#interval = clock.setTimer(Math.min(spec.everyMs, LONGEST_TIMER_MS), () => {
       this.ask('interval');
       this.#setInterval();
     });
@@ -76,7 +78,10 @@ export class CheckpointWatch {
     // Written by the command's own shim at its start, which an earlier agent may have seen.
     const startedAtMs = statSync(join(started.home, 'pid')).mtimeMs;
     const dueMs = startedAtMs + timeLimitMs - spec.beforeDeadlineMs - clock.now();
-    this.#deadline = clock.setTimer(Math.max(0, dueMs), () => this.ask('deadline'));
+    this.#deadline =
+      dueMs > LONGEST_TIMER_MS
+        ? clock.setTimer(LONGEST_TIMER_MS, () => this.#setDeadline())
+        : clock.setTimer(Math.max(0, dueMs), () => this.ask('deadline'));
   }
 
   async #run(reason: Reason): Promise<void> {

@@ -9,7 +9,7 @@ export interface FoundFile {
   stat: BigIntStats;
 }
 
-export interface FoundFolder {
+interface FoundFolder {
   path: string;
   stat: BigIntStats;
 }

@@ -3,6 +3,7 @@
  * that is replaced or removed meanwhile is stored as it was; one that is written to meanwhile is
  * not stored at all.
  */
+import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import type { BlobHash } from '../../model/blob.ts';
 import type { ManifestFile } from '../../model/manifest.ts';
@@ -13,6 +14,8 @@ import {
   type BlobClientOptions,
 } from '../../protocol/blobClient.ts';
 
+/** A pipe or a link that took a file's place neither holds us up nor leads us away. */
+const NOT_WAITING = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
 /** Files held open at once. */
 const BATCH = 64;
 
@@ -88,13 +91,15 @@ async function hold(
 ): Promise<Held | Outcome> {
   let handle: FileHandle;
   try {
-    handle = await open(source, 'r');
+    handle = await open(source, NOT_WAITING);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { kind: 'changed', path };
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (['ENOENT', 'ELOOP', 'ENXIO'].includes(code)) return { kind: 'changed', path };
     throw error;
   }
   handles.push(handle);
   const before = await handle.stat({ bigint: true });
+  if (!before.isFile()) return { kind: 'changed', path };
   const { hash, size } = await hashFile(sourceOf(handle), { signal });
   const identity = identityOf(before);
   if (identityOf(await handle.stat({ bigint: true })) !== identity) {

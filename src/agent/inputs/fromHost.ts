@@ -1,4 +1,4 @@
-/** Inputs that the machine has already: a file whose bytes are cached, a path used where it lies. */
+/** Inputs that the machine has: a file whose bytes are cached, a path used where it lies. */
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream, statSync, type Stats } from 'node:fs';
 import { symlink } from 'node:fs/promises';
@@ -40,7 +40,7 @@ export const fromFile: Source = async (arrival) => {
   });
 };
 
-/** A link to where it lies. Its content is the host's affair, unless a hash says what it must be. */
+/** A link to where it lies. Its content is the host's affair, unless a hash says what it is. */
 export const fromPool: Source = async (arrival) => {
   const { input, target, signal } = arrival;
   const path = pathIn(arrival);

@@ -1,4 +1,4 @@
-/** Inputs by HTTP: one file, resumed where a connection broke, asked for again only if it changed. */
+/** Inputs by HTTP: one file, resumed where a connection broke, fetched again if it changed. */
 import { isBlobHash } from '../../model/blob.ts';
 import { linkReadOnly } from '../cache/place.ts';
 import { checkHash } from './checkHash.ts';

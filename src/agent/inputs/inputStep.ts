@@ -7,7 +7,9 @@ import type { ContentCache } from '../cache/contentCache.ts';
 import { Unprepared } from '../runtimes/around.ts';
 import { fromBlob, fromTree } from './fromBlobs.ts';
 import { fromFile, fromPool } from './fromHost.ts';
+import { fromHf } from './fromHf.ts';
 import { fromHttp } from './fromHttp.ts';
+import { fromS3 } from './fromS3.ts';
 import { createNotes } from './notes.ts';
 import type { Source } from './source.ts';
 
@@ -18,6 +20,8 @@ const SOURCES: Record<string, Source> = {
   pool: fromPool,
   http: fromHttp,
   https: fromHttp,
+  s3: fromS3,
+  hf: fromHf,
 };
 
 /** What the record of an attempt holds; further inputs are counted. */
@@ -29,6 +33,7 @@ export interface InputOptions {
   /** Holds what is known of addresses. */
   folder: string;
   blobs: (attempt: string) => BlobClientOptions;
+  /** Of the agent; a job's own variables and secrets are the stronger. */
   env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -45,7 +50,8 @@ export function createInputStep({ cache, folder, blobs, env }: InputOptions): St
         const source = SOURCES[input.uri.slice(0, input.uri.indexOf(':'))];
         if (!source) throw new Unprepared(`input ${input.name}: no agent here knows ${input.uri}`);
         const target = join(stage, 'inputs', input.name);
-        const common = { cache, notes, env, signal, say, blobs: blobs(order.uid) };
+        const variables = { ...env, ...task.env };
+        const common = { cache, notes, env: variables, signal, say, blobs: blobs(order.uid) };
         const found = await source({ ...common, input, target });
         if (at < FACTS) facts[`input.${input.name}`.slice(0, FACT_NAME_LENGTH)] = found;
       }

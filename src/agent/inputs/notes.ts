@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isBlobHash, type BlobHash } from '../../model/blob.ts';
 
-export interface Note {
+interface Note {
   etag: string;
   hash: BlobHash;
 }

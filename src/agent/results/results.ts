@@ -4,16 +4,18 @@
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { manifestBytes, type Manifest } from '../../model/manifest.ts';
+import { manifestBytes, type Manifest, type ManifestFile } from '../../model/manifest.ts';
 import type { BlobClientOptions } from '../../protocol/blobClient.ts';
 import type { Step } from '../around.ts';
 import { emptyFolders, listFolder, parentsOf, type Listing } from '../folders/listFolder.ts';
-import { storeFiles } from '../folders/storeFiles.ts';
+import { storeFiles, type FileToStore } from '../folders/storeFiles.ts';
 import { isRefusal, storeManifest } from '../folders/storeManifest.ts';
 import type { Finish, Kept } from '../runtimes/around.ts';
 import { RESULT_FOLDER } from '../runtimes/task.ts';
 import { listMatching } from './patterns.ts';
 
+/** So often a file that changes while it is read is read again. */
+const TRIES = 3;
 /** So many things that could not be kept are named; the rest is a number. */
 const NAMED = 3;
 
@@ -51,11 +53,8 @@ async function keepResult(blobs: BlobClientOptions, finish: Finish): Promise<Kep
   const found = findResult(finish);
   const bytes = found.files.reduce((sum, { stat }) => sum + Number(stat.size), 0);
   say(`storing its result: ${found.files.length} files, ${bytes} bytes`);
-  const outcomes = await storeFiles(blobs, found.files, { signal });
-  const files = outcomes.flatMap((outcome) => {
-    if (outcome.kind === 'stored') return [outcome.file];
-    throw new Error(`${outcome.path} of its result was changed while it was read`);
-  });
+  const { files, changed } = await storeAll(blobs, found.files, signal);
+  for (const path of changed) found.others.push(`${path} is being written to by others`);
   const manifest: Manifest = {
     version: 1,
     files,
@@ -65,6 +64,22 @@ async function keepResult(blobs: BlobClientOptions, finish: Finish): Promise<Kep
   const stored = await storeManifest(blobs, manifest, join(home, 'result.json'), signal);
   const result = { manifest: stored, bytes: manifestBytes(manifest) };
   return found.others.length === 0 ? { result } : { result, message: describe(found.others) };
+}
+
+/** Nobody of the attempt writes any more, but an output may lie where others do. */
+async function storeAll(
+  blobs: BlobClientOptions,
+  files: FileToStore[],
+  signal: AbortSignal,
+): Promise<{ files: ManifestFile[]; changed: string[] }> {
+  const stored: ManifestFile[] = [];
+  let left = files;
+  for (let tried = 0; tried < TRIES && left.length > 0; tried++) {
+    const outcomes = await storeFiles(blobs, left, { signal });
+    stored.push(...outcomes.flatMap((one) => (one.kind === 'stored' ? [one.file] : [])));
+    left = left.filter((_, at) => outcomes[at]?.kind === 'changed');
+  }
+  return { files: stored, changed: left.map(({ path }) => path) };
 }
 
 /** A path that is in both is the result directory's. */

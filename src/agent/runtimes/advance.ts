@@ -103,8 +103,9 @@ function advanceRunning(
   processes: Processes,
 ): number | undefined {
   const { stop } = attempt;
-  const { uid, facts } = attempt;
-  attempt.observation = { uid, state: stop ? 'STOPPING' : 'RUNNING', ...(facts && { facts }) };
+  const { uid, facts, idle } = attempt;
+  const state = stop ? 'STOPPING' : 'RUNNING';
+  attempt.observation = { uid, state, ...(facts && { facts }), ...(idle && { idle }) };
   const look = attempt.child ? undefined : ADOPTED_LOOK_MS;
   // Over already, only not written down yet: then this end is its own.
   if (!stop || !isSameProcess(processes.task, processes.taskBegan)) return look;
@@ -178,8 +179,12 @@ function endKept(machine: Machine, attempt: Attempt, how: End, kept: Kept): numb
 
 /** Processes of it that run now. */
 export function membersOf(machine: Machine, attempt: Attempt): number[] {
-  const { processes } = attempt;
-  return processes && processes !== 'none' ? remaining(machine, attempt, processes) : [];
+  const { processes, order } = attempt;
+  if (!processes || processes === 'none') return [];
+  const found = remaining(machine, attempt, processes);
+  if (!order?.environment?.image) return found;
+  // A container's processes may have been started by a daemon, outside the attempt's cgroup.
+  return [...new Set([...found, ...findByMarker(attempt.uid, processes)])];
 }
 
 function remaining(machine: Machine, attempt: Attempt, processes: Processes): number[] {

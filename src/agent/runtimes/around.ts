@@ -5,6 +5,7 @@
 import type { AttemptOrder, Observation } from '../../protocol/agent.ts';
 import type { End } from './ending.ts';
 import type { Task } from './task.ts';
+import type { Use } from './use.ts';
 
 /** One attempt on its way to its start. */
 export interface Preparation {
@@ -37,7 +38,7 @@ export interface Finish {
 }
 
 /** What is told with the end: the manifest of the result, or that it could not be kept. */
-export type Kept = Pick<Observation, 'result' | 'unstored' | 'message' | 'held'>;
+export type Kept = Pick<Observation, 'result' | 'unstored' | 'message' | 'held' | 'facts'>;
 
 /** An attempt that has started, until it is over. */
 export interface Started {
@@ -47,6 +48,10 @@ export interface Started {
   task: () => Task;
   /** Processes of the attempt that run now. */
   pids: () => number[];
+  /** What it has used of CPU and memory. Reads files of the system. */
+  use: () => Use;
+  /** Its devices have nothing to do, or have again. Told with the next sync. */
+  tellIdle: (idle: Observation['idle']) => void;
   /** To the whole group, as a stop would send it. */
   signalGroup: (signal: NodeJS.Signals) => void;
 }

@@ -24,6 +24,8 @@ export interface Attempt {
   /** Set once it has failed and is kept for a look. */
   held: Held | undefined;
   facts: Record<string, string> | undefined;
+  /** Set while its devices have nothing to do. */
+  idle: Observation['idle'];
   order: AttemptOrder | undefined;
   /** Set when this process started the shim. */
   child: ChildProcess | undefined;
@@ -51,6 +53,7 @@ export function newAttempt(
     finishing: undefined,
     held: undefined,
     facts: undefined,
+    idle: undefined,
     order,
     child: undefined,
     processes: undefined,

@@ -1,12 +1,5 @@
 /** Cgroups, version 2 or 1: limits of an attempt, who is in it, and whether memory ran out. */
-import {
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  rmdirSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import {
   cgroupFolder,
@@ -15,6 +8,8 @@ import {
   type CgroupMount,
 } from '../devices/cgroupFolders.ts';
 import { errorCode } from './folder.ts';
+import { groupUse, readLines } from './groupUse.ts';
+import type { Use } from './use.ts';
 import type { Log } from '../../lib/log.ts';
 
 const LIMIT_KINDS = ['cgroup2', 'cgroup1', 'rlimit'] as const;
@@ -38,6 +33,8 @@ export interface CgroupHost {
   oomKills(directories: string[]): number;
   /** The most memory it had at once; undefined where the kernel does not tell. */
   peakBytes(directories: string[]): number | undefined;
+  /** What it has used and uses now; undefined where the kernel does not tell. */
+  use(directories: string[]): Partial<Use>;
   /** False while processes are still leaving it. */
   remove(directories: string[]): boolean;
   /** Puts the agent where busy tasks cannot keep it from the CPU; throws where that is refused. */
@@ -92,6 +89,7 @@ export function cgroupHost(kind: CgroupHost['kind'], parents: string[]): CgroupH
     members: (directories) => [...new Set(directories.flatMap(membersBelow))],
     oomKills: (directories) => Math.max(0, ...directories.map(oomKillsOf)),
     peakBytes: (directories) => peakOf(directories[0]),
+    use: groupUse,
     remove: removeAll,
     favourAgent: (pid) => favour(kind, parents.at(-1)!, pid),
   };
@@ -142,16 +140,6 @@ function limitVersion2(directories: string[], limits: CgroupLimits): void {
 
 function write(directory: string, file: string, value: number): void {
   writeFileSync(join(directory, file), String(value));
-}
-
-function readLines(path: string): string[] {
-  try {
-    return readFileSync(path, 'utf8').split('\n').filter(Boolean);
-  } catch (error) {
-    // The group is gone (ENODEV while it goes): nobody is in it.
-    if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ENODEV') return [];
-    throw error;
-  }
 }
 
 function membersBelow(directory: string): number[] {

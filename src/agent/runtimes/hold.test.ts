@@ -40,7 +40,7 @@ test('it is still there with its directory, also for the next agent, until a sto
   expect(await gone).toBe('SIGKILL');
 });
 
-test('its time ends by itself; what succeeds, is stopped or never started is not held', async () => {
+test('its time ends by itself; what succeeds, is stopped or never started is not', async () => {
   const runtime = bench.open();
   const keepOnFailureMs = 300;
   const tasks = {

@@ -8,6 +8,7 @@ import type { End } from './ending.ts';
 import { readKept, readPrepared, readProcesses, replaceFile } from './folder.ts';
 import { signalGroup } from './processes.ts';
 import type { Task } from './task.ts';
+import { useOf } from './use.ts';
 
 /** What could not be kept is tried again after this long. */
 const RETRY_MS = 2000;
@@ -51,8 +52,9 @@ export class Keeper {
     return undefined;
   }
 
-  close(): void {
+  close(attempts: Iterable<Attempt>): void {
     this.#closed = true;
+    for (const { finishing } of attempts) finishing?.abort();
     for (const end of this.#watches.values()) end();
     this.#watches.clear();
   }
@@ -69,12 +71,23 @@ export class Keeper {
       home: attempt.directory,
       task: () => this.#taskOf(attempt, order),
       pids: () => membersOf(this.#machine, attempt),
+      use: () =>
+        useOf(this.#machine.cgroups, attempt.cgroups, () => membersOf(this.#machine, attempt)),
+      tellIdle: (idle) => this.#tellIdle(attempt, idle),
       signalGroup(signal) {
         const processes = readProcesses(attempt.directory);
         if (processes && processes !== 'none') signalGroup(processes, signal);
       },
     });
     if (end) this.#watches.set(attempt.uid, end);
+  }
+
+  #tellIdle(attempt: Attempt, idle: Observation['idle']): void {
+    attempt.idle = idle;
+    if (attempt.observation.state !== 'RUNNING') return;
+    const { idle: _, ...observation } = attempt.observation;
+    attempt.observation = { ...observation, ...(idle && { idle }) };
+    this.#host.changed();
   }
 
   #unwatch(uid: string): void {

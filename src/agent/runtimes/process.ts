@@ -2,6 +2,7 @@
 import { rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { METRICS_FILE } from '../../model/metric.ts';
 import { systemRandom } from '../../lib/random.ts';
 import type { AttemptOrder, StopOrder } from '../../protocol/agent.ts';
 import { bootId as readBootId } from '../devices/machine.ts';
@@ -113,8 +114,8 @@ class Processes implements ProcessRuntime {
     if (!attempt) {
       attempt = this.#add(order.uid, undefined);
       attempt.graceMs = order.graceMs;
-      const refusal = { message: 'stopped before it was started', exitCode: null };
-      endUnstarted(this.#machine, attempt, refusal, false);
+      const message = 'stopped before it was started';
+      endUnstarted(this.#machine, attempt, { message, exitCode: null }, false);
       return this.#changed();
     }
     if (attempt.observation.state === 'ENDED') return;
@@ -181,20 +182,18 @@ class Processes implements ProcessRuntime {
     const order = files.readOrder(attempt.directory);
     if (!order) return undefined;
     const prepared = files.readPrepared(attempt.directory)?.task;
-    const { env, workdir: cwd } = prepared ?? this.#task(attempt, order);
+    const { env, workdir: cwd, enter } = prepared ?? this.#task(attempt, order);
     const members = (): number[] => membersOf(this.#machine, attempt);
-    if (attempt.cgroups.length === 0) return { cwd, env, members };
-    return { cwd, env, members, joinCgroup: (pid) => joinCgroups(attempt.cgroups, pid) };
+    const joinCgroup = (pid: number): void => joinCgroups(attempt.cgroups, pid);
+    const context = { cwd, env, members, ...(enter && { enter }) };
+    return attempt.cgroups.length > 0 ? { ...context, joinCgroup } : context;
   }
 
   /** Attempts go on; the watchdog stays as long as one does. */
   async close(): Promise<void> {
     this.#closed = true;
-    for (const attempt of this.#attempts.values()) {
-      attempt.starting?.abort();
-      attempt.finishing?.abort();
-    }
-    this.#keeper.close();
+    for (const { starting } of this.#attempts.values()) starting?.abort();
+    this.#keeper.close(this.#attempts.values());
     this.#listeners = [];
     this.#timers.cancelAll();
     this.#wake.close();
@@ -210,6 +209,7 @@ class Processes implements ProcessRuntime {
   #task(attempt: Attempt, order: AttemptOrder): Task {
     const env = taskEnvironment(order, this.#options.machineHasGpus ?? false);
     env['DROVER_RESULT_DIR'] = join(attempt.directory, RESULT_FOLDER);
+    env['DROVER_METRICS_FILE'] = join(attempt.directory, METRICS_FILE);
     return {
       command: order.command,
       env,

@@ -32,6 +32,8 @@ export interface ProcessRuntimeOptions {
 export interface ExecContext {
   cwd: string;
   env: Record<string, string>;
+  /** What leads a command to where the attempt's runs, see Task. */
+  enter?: { piped: string[]; terminal: string[] };
   /** Puts a process under the attempt's limits; it is then ended with the attempt. */
   joinCgroup?: (pid: number) => void;
   /** The attempt's processes, those of people who look inside included. */

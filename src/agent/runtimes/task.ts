@@ -10,9 +10,10 @@ import type { Shim } from './shim.ts';
  * What a task inherits from the agent besides its order: where programs, home and proxies are.
  * Never all of it, because the agent's environment holds its own tokens.
  */
-const INHERITED =
+export const INHERITED_NAMES = (
   'PATH HOME USER LOGNAME SHELL LANG LC_ALL TZ TMPDIR LD_LIBRARY_PATH CUDA_HOME SSL_CERT_FILE ' +
-  'REQUESTS_CA_BUNDLE http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY';
+  'REQUESTS_CA_BUNDLE http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY'
+).split(' ');
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** Linux: MAX_ARG_STRLEN, 32 pages, with the closing zero. */
@@ -29,7 +30,7 @@ export function taskEnvironment(
   machineHasGpus: boolean,
 ): Record<string, string> {
   const env: Record<string, string> = { PATH: DEFAULT_PATH };
-  for (const name of INHERITED.split(' ')) {
+  for (const name of INHERITED_NAMES) {
     const value = process.env[name];
     if (value !== undefined) env[name] = value;
   }
@@ -50,6 +51,8 @@ export interface Task {
   command: string[];
   env: Record<string, string>;
   workdir: string;
+  /** Put before a command that shall run where this one does; absent: nothing is needed. */
+  enter?: { piped: string[]; terminal: string[] };
 }
 
 export interface Refusal {

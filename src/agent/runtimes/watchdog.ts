@@ -75,6 +75,8 @@ expire() {
     kill_found "-$task" "$task"
   fi
   kill_stragglers
+  # What a daemon started for it, see REMOVE_SCRIPT.
+  [ -e "$dir/remove.sh" ] && sh "$dir/remove.sh" >/dev/null 2>&1
   [ -n "$killed" ] && return
   began_of "$shim" && [ "$began" = "$shim_began" ] && return
   rm -f "$1"

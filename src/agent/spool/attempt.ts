@@ -1,10 +1,12 @@
 /** One attempt's output files as the spool sees them: how far they are sent, when to look again. */
-import { closeSync, fstatSync, openSync, readFileSync, readSync, watch } from 'node:fs';
+import { closeSync, existsSync, fstatSync, readFileSync, readSync, watch } from 'node:fs';
 import type { FSWatcher } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { openPlainFile } from '../plainFile.ts';
 import { MASKS_FILE, readMasks } from '../secrets/masks.ts';
-import type { SpoolAttempt } from '../spool.ts';
+import type { LogStream } from '../../protocol/agent.ts';
+import { spoolKey, type SpoolAttempt } from '../spool.ts';
 
 const NEWLINE = 0x0a;
 
@@ -13,7 +15,7 @@ const NEWLINE = 0x0a;
  * for a thread of the pool takes ten times as long as reading it.
  */
 export class SpoolStream {
-  readonly name: 'stdout' | 'stderr';
+  readonly name: LogStream;
   readonly path: string;
   /** Everything below is on the controller's disk. */
   acked = 0;
@@ -23,19 +25,15 @@ export class SpoolStream {
   pausedUntilMs = 0;
   #fd: number | undefined;
 
-  constructor(name: 'stdout' | 'stderr', path: string) {
+  constructor(name: LogStream, path: string) {
     this.name = name;
     this.path = path;
   }
 
   /** Bytes that are there and were not yet read; 0 while the file does not exist. */
   waitingBytes(): number {
-    try {
-      this.#fd ??= openSync(this.path, 'r');
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0;
-      throw error;
-    }
+    this.#fd ??= openPlainFile(this.path);
+    if (this.#fd === undefined) return 0;
     return Math.max(0, fstatSync(this.#fd).size - this.readAt);
   }
 
@@ -60,6 +58,9 @@ export type SpoolPhase = 'growing' | 'watched' | 'drained';
 
 export class SpooledAttempt {
   readonly uid: string;
+  readonly key: string;
+  /** Half a line means nothing: only whole ones are sent. */
+  readonly wholeLines: boolean;
   readonly streams: readonly [SpoolStream, SpoolStream];
   /** What its output must not show. */
   readonly masks: readonly Buffer[];
@@ -76,10 +77,15 @@ export class SpooledAttempt {
 
   constructor(found: SpoolAttempt, nowMs: number) {
     this.uid = found.uid;
+    this.key = spoolKey(found);
+    this.wholeLines = found.metrics ?? false;
+    const [first, second] = found.metrics
+      ? (['metrics', 'system'] as const)
+      : (['stdout', 'stderr'] as const);
     this.ended = found.ended;
     this.streams = [
-      new SpoolStream('stdout', found.stdoutPath),
-      new SpoolStream('stderr', found.stderrPath),
+      new SpoolStream(first, found.stdoutPath),
+      new SpoolStream(second, found.stderrPath),
     ];
     this.masks = readMasks(join(dirname(found.offsetsPath), MASKS_FILE));
     this.#offsetsPath = found.offsetsPath;
@@ -117,6 +123,8 @@ export class SpooledAttempt {
     this.closeFiles();
     try {
       for (const { path } of this.streams) {
+        // Of metrics one of the files may never come; it is looked for now and then.
+        if (this.wholeLines && !existsSync(path)) continue;
         const watcher = watch(path, { persistent: false }, grew);
         watcher.on('error', grew);
         this.#watchers.push(watcher);
@@ -137,13 +145,15 @@ export class SpooledAttempt {
 }
 
 /**
- * How much of what was read to send: whole lines where there are any, else whole characters. The
- * rest goes with the next flush; of an ended attempt everything goes.
+ * How much of what was read to send: whole lines where there are any, else whole characters, or
+ * nothing where these do not help. The rest goes with the next flush; of an ended attempt
+ * everything goes.
  */
-export function sendableLength(bytes: Buffer, isEnd: boolean): number {
+export function sendableLength(bytes: Buffer, isEnd: boolean, wholeLines = false): number {
   if (isEnd) return bytes.length;
   const newline = bytes.lastIndexOf(NEWLINE);
   if (newline !== -1) return newline + 1;
+  if (wholeLines) return 0;
   const lowest = Math.max(0, bytes.length - 3);
   for (let at = bytes.length - 1; at >= lowest; at--) {
     const byte = bytes[at] ?? 0;

@@ -121,7 +121,9 @@ function takeStream(
   if (count === 0) return 'nothing';
   const isAll = count < target.length;
   const isEnd = isEnded && isAll;
-  let length = sendableLength(target.subarray(0, count), isEnd);
+  // A line that fills all there is room for will not come whole.
+  const waits = attempt.wholeLines && isAll;
+  let length = sendableLength(target.subarray(0, count), isEnd, waits);
   const { masks } = attempt;
   if (masks.length > 0) {
     if (!isEnd) length = uncutLength(target.subarray(0, length), masks);

@@ -6,6 +6,8 @@ export interface ExecContext {
   cwd: string;
   /** Complete. */
   env: Record<string, string>;
+  /** Put before a command that shall run inside its container, without or with a terminal. */
+  enter?: { piped: string[]; terminal: string[] };
   /** Called before the command begins: none of its processes escapes the attempt's limits. */
   joinCgroup?: (pid: number) => void;
   /** The processes of the attempt. */

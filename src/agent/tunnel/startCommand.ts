@@ -53,9 +53,17 @@ async function spawnCommand(
   clock: Clock,
 ): Promise<ExecProcess> {
   const env = { ...context.env, ...start.env };
-  const held = { command, cwd: context.cwd, env, ...(gate ? { gate } : {}) };
+  if (terminal !== undefined) env['TERM'] ??= DEFAULT_TERM;
+  const lead = terminal === undefined ? context.enter?.piped : context.enter?.terminal;
+  const words = lead ? [...lead, ...setInside(start.env), ...command] : command;
+  const held = { command: words, cwd: context.cwd, env, ...(gate ? { gate } : {}) };
   if (terminal === undefined) return startPiped(held, clock);
-  env['TERM'] ??= DEFAULT_TERM;
   const { cols = DEFAULT_COLS, rows = DEFAULT_ROWS } = terminal;
   return startInTerminal({ ...held, cols, rows }, clock);
+}
+
+/** In a container the environment of what leads there is not the command's. */
+function setInside(env: Record<string, string> = {}): string[] {
+  const words = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+  return words.length > 0 ? ['env', ...words] : [];
 }

@@ -12,11 +12,14 @@ import { unpackSpecs } from '../../model/spec.ts';
 import type { SecretSettings } from '../../model/secretSettings.ts';
 import type { Principal } from '../../model/token.ts';
 import type { SubmitReply, SubmitRequest } from '../../protocol/coordinator.ts';
+import type { Channels } from '../../control/notices.ts';
+import type { NotifySettings } from '../../model/notifySettings.ts';
+import { openChannels } from '../../notify/open.ts';
 import { openSecrets } from '../../secrets/open.ts';
 import type { Store } from '../../store/contract.ts';
 import { HISTORY_CALLS, historyClient, type HistoryCalls } from '../../store/historyCalls.ts';
 import { rebuild, type StoreSettings } from '../../store/open.ts';
-import type { LogThreadOptions } from './logs.ts';
+import type { LogCalls, LogThreadOptions } from './logs.ts';
 import { startThread, type ThreadData } from './start.ts';
 
 export interface StateThreadOptions {
@@ -24,6 +27,7 @@ export interface StateThreadOptions {
   logs: LogThreadOptions;
   controller: ControllerSettings;
   secrets: SecretSettings;
+  notify: NotifySettings;
   tokens: { admin: string; join: string };
   level: string;
 }
@@ -46,12 +50,23 @@ const writer = startThread<Pick<Store, 'lead' | 'commit' | 'close'>, StoreSettin
   died,
 );
 // These load their code while the store is being read.
-const logs = startThread<LogStore, LogThreadOptions>(
+const logs = startThread<LogCalls, LogThreadOptions>(
   'logs',
   options.logs,
-  ['append', 'read', 'wait', 'offsets', 'close'],
+  [
+    ...(['append', 'read', 'wait', 'offsets', 'close'] as const),
+    ...(['metricsAppend', 'metricsRead', 'metricsWait', 'metricsOffsets'] as const),
+  ],
   died,
 );
+const jobMetrics: LogStore = {
+  append: (chunks) => logs.calls.metricsAppend(chunks),
+  read: (job, query) => logs.calls.metricsRead(job, query),
+  wait: (job, after, waitMs) => logs.calls.metricsWait(job, after, waitMs),
+  offsets: (job) => logs.calls.metricsOffsets(job),
+  // With the thread's logs.
+  close: () => Promise.resolve(),
+};
 const planner = startThread<Planner, SchedulePolicy>(
   'planner',
   options.controller.schedule,
@@ -88,7 +103,9 @@ async function boot(): Promise<void> {
     history: historyClient(reader.calls),
     planner: planner.calls,
     logs: logs.calls,
+    jobMetrics,
     secrets: openSecrets(options.secrets, process.env),
+    channels: await channels(),
     clock: systemClock,
     random: systemRandom,
     log,
@@ -117,6 +134,18 @@ async function boot(): Promise<void> {
     () => reader.calls.close(),
     () => writer.calls.close(),
   );
+}
+
+async function channels(): Promise<Channels> {
+  const now = (): number => systemClock.now();
+  const opened = openChannels(options.notify, { env: process.env, now });
+  for (const [channel, one] of opened) {
+    // Not worth staying down for: what is sent over it is tried for a day.
+    await one.check().catch((error: unknown) => {
+      log.warn({ channel, err: error }, 'a notification channel cannot be used yet');
+    });
+  }
+  return opened;
 }
 
 async function close(): Promise<void> {

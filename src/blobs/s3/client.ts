@@ -4,7 +4,8 @@ import { Agent as Connections, type Dispatcher, request } from 'undici';
 import { type Clock, sleep } from '../../lib/clock.ts';
 import { S3_LIMITS } from './limits.ts';
 import { noAnswer, refusal } from './problems.ts';
-import { encodePath, queryOf, signedHeaders, signedUrl, type Signer } from './signature.ts';
+import { encodePath, queryOf, signedHeaders, signedUrl } from '../../lib/s3Signature.ts';
+import type { Signer } from '../../lib/s3Signature.ts';
 
 export interface S3Settings extends Signer {
   /** https://host[:port]; empty for AWS itself. */

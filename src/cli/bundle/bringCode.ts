@@ -7,6 +7,7 @@ import { blobHashOf } from '../../model/blob.ts';
 import { missingBlobs, putBytes } from '../../protocol/blobClient.ts';
 import type { SubmittedSpec } from '../../protocol/jobSpec.ts';
 import type { CommandContext } from '../command.ts';
+import { withFoundLock } from '../environmentDraft.ts';
 import { parseMemory, showMemory } from '../resources.ts';
 import { commitOf } from './git.ts';
 import { openHashCache } from './hashCache.ts';
@@ -39,8 +40,9 @@ export async function bringCode(
     if (!workdir || path.isAbsolute(workdir)) {
       brought.push(workdir ? { ...spec, workdir } : spec);
     } else {
-      const code = await bring(path.resolve(context.io.cwd, workdir));
-      brought.push({ ...spec, code });
+      const folder = path.resolve(context.io.cwd, workdir);
+      const code = await bring(folder);
+      brought.push(withFoundLock({ ...spec, code }, folder));
     }
   }
   return brought;

@@ -1,4 +1,5 @@
 /** Sends a folder as blobs: what the server does not have, then the manifest that lists them. */
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { blobHashOf, type BlobHash } from '../../model/blob.ts';
 import { manifestBytes, manifestText, type Manifest } from '../../model/manifest.ts';
@@ -10,6 +11,8 @@ import type { Found, FoundFile } from './walk.ts';
 
 /** Files read and sent at once: enough to hide the way there and back, few enough for any disk. */
 const AT_ONCE = 16;
+/** Such files are read whole: streams cost more than they hold. */
+const SMALL_BYTES = 256 * 1024;
 
 export interface SendOptions {
   blobs: BlobClientOptions;
@@ -71,7 +74,7 @@ async function hashAll(files: FoundFile[], options: SendOptions): Promise<BlobHa
   });
   await each(unknown, async (at) => {
     const file = files[at]!;
-    const { hash, size } = await hashFile(path.join(root, file.path));
+    const { hash, size } = await hashOf(path.join(root, file.path), file.size);
     if (size !== file.size) throw changed(root, file);
     hashes[at] = hash;
     cache.set(file, hash);
@@ -80,12 +83,25 @@ async function hashAll(files: FoundFile[], options: SendOptions): Promise<BlobHa
   return hashes;
 }
 
+async function hashOf(at: string, size: number): Promise<{ hash: BlobHash; size: number }> {
+  if (size > SMALL_BYTES) return hashFile(at);
+  const bytes = readFileSync(at);
+  return { hash: blobHashOf(bytes), size: bytes.length };
+}
+
 async function sendFile({ blobs, root }: SendOptions, file: FoundFile, hash: BlobHash) {
+  const at = path.join(root, file.path);
+  if (file.size <= SMALL_BYTES) {
+    const bytes = readFileSync(at);
+    if (blobHashOf(bytes) !== hash) throw changed(root, file);
+    await putBytes(blobs, bytes);
+    return;
+  }
   try {
-    await putBlob(blobs, path.join(root, file.path), { hash, size: file.size });
+    await putBlob(blobs, at, { hash, size: file.size });
   } catch (error) {
     // The server compares: what came was not what had been read before.
-    const { size, hash: now } = await hashFile(path.join(root, file.path));
+    const { size, hash: now } = await hashFile(at);
     if (size !== file.size || now !== hash) throw changed(root, file);
     throw error;
   }
@@ -97,7 +113,7 @@ function changed(root: string, file: FoundFile): UsageError {
 }
 
 /** At most so many at once; the first failure ends all, after those under way. */
-export async function each<Item>(
+async function each<Item>(
   items: readonly Item[],
   run: (item: Item) => Promise<void>,
 ): Promise<void> {

@@ -33,7 +33,7 @@ export function readCommandLine(words: string[]): CommandLine {
 }
 
 const OWN = new Set(['--dry-run', '--strict', '--json', '--url', '--workdir', '--help', '-h']);
-const OWN_WITH_VALUE = ['--url', '--workdir'];
+const OWN_WITH_VALUE = new Set(['--url', '--workdir']);
 
 /** Drover's own flags first, then `--` and all that is sbatch's and the script's. */
 export function arrange(words: string[]): string[] {
@@ -49,7 +49,7 @@ export function arrange(words: string[]): string[] {
     const isOwn = OWN.has(left[0]!.split('=')[0]!);
     const word = next(isOwn ? own : others)!;
     if (!isOwn) readWord(new Map(), word, () => next(others), 'the command line');
-    else if (OWN_WITH_VALUE.includes(word)) next(own);
+    else if (OWN_WITH_VALUE.has(word)) next(own);
   }
   return [...own, '--', ...others, ...left];
 }

@@ -8,6 +8,7 @@
  *   others  : flags u8, attempt u32, seq u48, offset u48, atMs u48, payload
  */
 import { crc32 } from 'node:zlib';
+import type { OutputStream } from '../../protocol/agent.ts';
 
 export const SEGMENT_MAGIC = Buffer.from('DRVLOG01', 'latin1');
 const PREFIX_BYTES = 8;
@@ -32,7 +33,7 @@ export interface AttemptName {
 export interface StoredRecord {
   kind: 'output' | 'skip' | 'notice';
   ref: number;
-  stream: 'stdout' | 'stderr';
+  stream: OutputStream;
   seq: number;
   offset: number;
   atMs: number;

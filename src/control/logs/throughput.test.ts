@@ -30,7 +30,9 @@ describe('log bytes per second', () => {
             chunk(output, round * output.length, { index, job: `j${index % jobs}` }),
           );
           const decoded = decodeLogFrames(encodeLogFrames(owned));
-          const acks = await store.append(owned.map((c, n) => ({ ...c, ...decoded[n] })));
+          const acks = await store.append(
+            owned.map((c, n) => ({ ...c, ...decoded[n], stream: c.stream })),
+          );
           expect(acks.every((ack) => ack.offset === (round + 1) * output.length)).toBe(true);
         }
         const seconds = (performance.now() - started) / 1000;

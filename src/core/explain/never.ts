@@ -1,5 +1,5 @@
 /** What no worker that has joined could ever take: what is missing, and what would help. */
-import type { Constraint } from '../../model/placement.ts';
+import { CONTAINERS, INSIDE_CONTAINER, type Constraint } from '../../model/placement.ts';
 import { matches } from '../placement/capacity.ts';
 import { satisfies, tooSmall, unsuitable } from '../placement/constraints.ts';
 import type { Fleet } from '../placement/fleet.ts';
@@ -44,6 +44,7 @@ export function neverFits(fleet: Fleet, request: PlacementRequest): Never | null
   const missing = request.placement.constraints.find(
     (constraint) => !constraint.preferred && !open.some((info) => satisfies(info, constraint)),
   );
+  if (missing?.attribute === CONTAINERS) return noContainers(open, where, said);
   if (missing) return said(`no worker${where} has ${wordsOf(missing)}`);
   const suitable = open.filter((info) => !unsuitable(info, request));
   if (suitable.length === 0) {
@@ -55,6 +56,22 @@ export function neverFits(fleet: Fleet, request: PlacementRequest): Never | null
     );
   }
   return tooLarge(suitable, request, where, said);
+}
+
+/** Where workers are containers themselves, their image was chosen with the instance. */
+function noContainers(
+  open: PlannerWorker[],
+  where: string,
+  said: (sentence: string, more: string[]) => Never,
+): Never {
+  const inside = open.filter((info) => Object.hasOwn(info.attributes, INSIDE_CONTAINER)).length;
+  const are = inside === open.length ? 'they are' : `${inside} of ${open.length} are`;
+  const why =
+    inside > 0 ? `; ${are} themselves containers, whose image is a matter of the instance` : '';
+  return said(`no worker${where} can start images${why}`, [
+    'join a worker with podman, docker, Apptainer or enroot',
+    'leave the image out',
+  ]);
 }
 
 function couldTake(info: PlannerWorker, request: PlacementRequest): boolean {

@@ -15,6 +15,7 @@ import {
 } from '../../protocol/jobs.ts';
 import { jobSpec, submitBatch } from '../../protocol/jobSpec.ts';
 import { quickBatch, quickSpec } from '../../protocol/quickSpecs.ts';
+import { receiptView } from '../../protocol/receipt.ts';
 import { whyView } from '../../protocol/why.ts';
 import type { App } from '../app.ts';
 import type { GatewayLimits } from '../limits.ts';
@@ -181,6 +182,20 @@ function detailRoutes(app: App, coordinator: Coordinator): void {
       response: { 200: one(whyView) },
     },
     handler: async ({ principal, params }) => found(await coordinator.why(principal, params.id)),
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/v1/jobs/:id/receipt',
+    config: { access },
+    schema: {
+      tags,
+      summary: 'Where a job ran, what it cost, what was lost by whose fault, and what to do next',
+      params: idParams,
+      response: { 200: one(receiptView) },
+    },
+    handler: async ({ principal, params }) =>
+      found(await coordinator.receipt(principal, params.id)),
   });
 }
 

@@ -10,12 +10,14 @@ import type {
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import type { Clock } from '../../lib/clock.ts';
-import { DroverError, ERRORS } from '../../lib/errors.ts';
+import { DroverError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Principal } from '../../model/token.ts';
 import type { Coordinator, LogPage, LogQuery } from '../../protocol/coordinator.ts';
 import { logRecord } from '../../protocol/jobs.ts';
-import { openSse, type SseEvent, type SseLimits, type SseStream } from '../stream/sse.ts';
+import { timeOf } from '../../protocol/times.ts';
+import { followPages, Follows, type ReadPage } from '../stream/follow.ts';
+import type { SseEvent, SseLimits } from '../stream/sse.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -53,7 +55,6 @@ type App = FastifyInstance<
   ZodTypeProvider
 >;
 
-const EPOCH_MS = /^\d{1,15}$/;
 const wholeNumber = z.coerce.number().int().min(0);
 
 /** What the gateway's own hooks read of a route: who may call it, and that it has no deadline. */
@@ -89,10 +90,6 @@ function querySchema(limits: LogRouteLimits) {
   });
 }
 
-function timeOf(text: string): number {
-  return EPOCH_MS.test(text) ? Number(text) : Date.parse(text);
-}
-
 export function registerLogRoutes(app: App, options: LogRouteOptions): void {
   const limits = { ...LOG_ROUTE_LIMITS, ...options.limits };
   const follows = new Follows(limits.streamsPerTenant);
@@ -121,7 +118,8 @@ export function registerLogRoutes(app: App, options: LogRouteOptions): void {
       follows.check(who.tenant);
       const first = await read(query);
       const stream = follows.open(who.tenant, reply, options);
-      await followLog({ stream, read, query, first, waitMs: limits.waitMs, log: options.log });
+      const { waitMs } = limits;
+      await followPages({ stream, read, query, first, eventsOf, waitMs, log: options.log });
       return reply;
     },
   );
@@ -135,38 +133,6 @@ function sendPage(reply: FastifyReply, { records, next, complete }: LogPage): Fa
     .send({ data: records, meta: { next, complete } });
 }
 
-type ReadPage = (query: LogQuery) => Promise<LogPage>;
-
-interface FollowOptions {
-  stream: SseStream;
-  read: ReadPage;
-  query: LogQuery;
-  first: LogPage;
-  waitMs: number;
-  log: Log;
-}
-
-async function followLog(options: FollowOptions): Promise<void> {
-  const { stream, read, first, waitMs, log } = options;
-  const { tailLines: _, ...query } = options.query;
-  try {
-    let page = first;
-    for (;;) {
-      // The next page is read while this one is on its way; a quiet log is waited for meanwhile.
-      const ahead = page.complete ? null : read({ ...query, after: page.next, waitMs });
-      // It may fail before anybody looks at it.
-      ahead?.catch(() => {});
-      if (!(await stream.send(eventsOf(page))) || ahead === null) break;
-      page = await ahead;
-    }
-  } catch (error) {
-    if (!(error instanceof DroverError)) log.error({ err: error }, 'a log follow failed');
-    await stream.send([problemEvent(error)]);
-  } finally {
-    stream.end();
-  }
-}
-
 function eventsOf(page: LogPage): SseEvent[] {
   const events: SseEvent[] = page.records.map((record) => ({
     id: record.seq,
@@ -178,50 +144,4 @@ function eventsOf(page: LogPage): SseEvent[] {
   // What was looked at and not wanted need not be looked at again after a reconnect.
   else if (page.next > (page.records.at(-1)?.seq ?? 0)) events.push({ id: page.next });
   return events;
-}
-
-/** Too late for a status: the client learns why, and may resume. */
-function problemEvent(error: unknown): SseEvent {
-  const code = error instanceof DroverError ? error.code : 'INTERNAL';
-  const { status, title } = ERRORS[code];
-  const detail = error instanceof DroverError ? error.message : title;
-  return { event: 'problem', data: JSON.stringify({ code, status, title, detail }) };
-}
-
-/** The open follows, counted per tenant. */
-class Follows {
-  readonly #mostPerTenant: number;
-  readonly #streams = new Set<SseStream>();
-  readonly #counts = new Map<string, number>();
-
-  constructor(mostPerTenant: number) {
-    this.#mostPerTenant = mostPerTenant;
-  }
-
-  check(tenant: string): void {
-    if ((this.#counts.get(tenant) ?? 0) < this.#mostPerTenant) return;
-    throw new DroverError('TOO_MANY', `${this.#mostPerTenant} log follows are open already`, {
-      hint: 'Close some, or read without follow.',
-    });
-  }
-
-  open(tenant: string, reply: FastifyReply, { clock, limits }: LogRouteOptions): SseStream {
-    const stream = openSse(reply, { clock, ...(limits === undefined ? {} : { limits }) });
-    this.#counts.set(tenant, (this.#counts.get(tenant) ?? 0) + 1);
-    this.#streams.add(stream);
-    void this.#countDown(tenant, stream);
-    return stream;
-  }
-
-  async #countDown(tenant: string, stream: SseStream): Promise<void> {
-    await stream.whenClosed;
-    this.#streams.delete(stream);
-    const left = (this.#counts.get(tenant) ?? 1) - 1;
-    if (left === 0) this.#counts.delete(tenant);
-    else this.#counts.set(tenant, left);
-  }
-
-  endAll(): void {
-    for (const stream of this.#streams) stream.end();
-  }
 }

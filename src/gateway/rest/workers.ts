@@ -34,4 +34,18 @@ export function workerRoutes(app: App, coordinator: Coordinator): void {
         found(await coordinator.setDraining(principal, params.id, draining)),
     });
   }
+
+  app.route({
+    method: 'POST',
+    url: '/v1/workers/:id/revoke',
+    config: { access: 'fleet:manage' },
+    schema: {
+      tags,
+      summary: 'Refuse a worker from now on; what it runs is lost when its lease has run out',
+      params: idParams,
+      response: { 200: one(workerView) },
+    },
+    handler: async ({ principal, params }) =>
+      found(await coordinator.revokeWorker(principal, params.id)),
+  });
 }

@@ -164,6 +164,7 @@ function observationFromWire(message: wire.Observation): object {
     }),
     ...(message.unstored && { unstored: true }),
     ...(message.held && { held: true }),
+    ...(message.idle && { idle: { message: message.idle.message, stop: message.idle.stop } }),
   };
 }
 

@@ -2,10 +2,14 @@
 import type { Principal } from '../../model/token.ts';
 import type { Coordinator, LogPage, LogQuery, Page } from '../coordinator.ts';
 import type { JobView } from '../jobs.ts';
-import * as agents from './agentMessages.ts';
+import { agentCalls } from './agentCalls.ts';
 import { auditCalls } from './auditCalls.ts';
-import { METADATA } from './caller.ts';
-import { connect, type Connection, type GrpcCoordinatorOptions } from './connection.ts';
+import {
+  connect,
+  WAIT_PIECE_MS,
+  type Connection,
+  type GrpcCoordinatorOptions,
+} from './connection.ts';
 import * as fleet from './fleetMessages.ts';
 import * as jobs from './jobMessages.ts';
 import { checkpointCalls } from './checkpointCalls.ts';
@@ -14,8 +18,6 @@ import { scheduleCalls } from './scheduleCalls.ts';
 import { specToWire } from './specMessages.ts';
 import * as w from './wire.ts';
 
-/** A wait is asked for in pieces, so that a dead connection is noticed and proxies keep it open. */
-const WAIT_PIECE_MS = 20_000;
 export type GrpcCoordinator = Coordinator & { close(): void };
 
 export function createGrpcCoordinator(options: GrpcCoordinatorOptions): GrpcCoordinator {
@@ -140,6 +142,7 @@ async function readLogs(
     sinceMs: w.toBigintOrNone(query.sinceMs),
     tailLines: query.tailLines,
     waitMs: w.toBigint(waitMs),
+    metrics: query.metrics ?? false,
   };
   return call(
     by(who),
@@ -158,7 +161,14 @@ function fleetCalls({
   call,
   by,
 }: Connection): Part<
-  'queue' | 'cluster' | 'listWorkers' | 'setDraining' | 'listTokens' | 'createToken' | 'revokeToken'
+  | 'queue'
+  | 'cluster'
+  | 'listWorkers'
+  | 'setDraining'
+  | 'revokeWorker'
+  | 'listTokens'
+  | 'createToken'
+  | 'revokeToken'
 > {
   return {
     cluster: (who) =>
@@ -183,6 +193,12 @@ function fleetCalls({
       call(
         by(who),
         (options) => coordinator.setDraining({ worker, draining }, options),
+        (response) => fleet.workerFromWire(response.worker),
+      ),
+    revokeWorker: (who, worker) =>
+      call(
+        by(who),
+        (options) => coordinator.revokeWorker({ worker }, options),
         (response) => fleet.workerFromWire(response.worker),
       ),
     listTokens: (who, page) =>
@@ -210,60 +226,6 @@ function fleetCalls({
         ({ token }) => fleet.tokenFromWire(token),
       ),
   };
-}
-
-type AgentCall =
-  | 'join'
-  | 'sync'
-  | 'appendLogs'
-  | 'addCheckpoint'
-  | 'attemptAccess'
-  | 'attemptSecrets';
-
-function agentCalls({ agent, call }: Connection): Part<AgentCall> {
-  return {
-    join: (token, request) =>
-      call(
-        as(token),
-        (options) => agent.join(agents.joinRequestToWire(request), options),
-        agents.joinReplyFromWire,
-      ),
-    sync: (token, request) =>
-      call(
-        as(token),
-        (options) => agent.sync(agents.syncRequestToWire(request), options),
-        agents.syncReplyFromWire,
-        WAIT_PIECE_MS,
-      ),
-    addCheckpoint: (token, report) =>
-      call(
-        as(token),
-        (options) => agent.addCheckpoint(agents.checkpointReportToWire(report), options),
-        () => undefined,
-      ),
-    attemptSecrets: (worker, uid) =>
-      call(
-        as(worker),
-        (options) => agent.attemptSecrets({ uid }, options),
-        ({ values, token = null }) => ({ values: { ...values }, token }),
-      ),
-    attemptAccess: (token, uid) =>
-      call(
-        as(token),
-        (options) => agent.attemptAccess({ uid }, options),
-        agents.attemptAccessFromWire,
-      ),
-    appendLogs: (token, chunks) =>
-      call(
-        as(token),
-        (options) => agent.appendLogs({ chunks: chunks.map(agents.chunkToWire) }, options),
-        ({ acks }) => acks.map(agents.ackFromWire),
-      ),
-  };
-}
-
-function as(token: string): Record<string, string> {
-  return { [METADATA.authorization]: `Bearer ${token}` };
 }
 
 function gatewayCalls({

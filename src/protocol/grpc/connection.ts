@@ -31,6 +31,9 @@ export interface GrpcCoordinatorOptions {
   random?: Random;
 }
 
+/** A wait is asked for in pieces, so that a dead connection is noticed and proxies keep it open. */
+export const WAIT_PIECE_MS = 20_000;
+
 export interface Connection {
   coordinator: Client<typeof CoordinatorService>;
   agent: Client<typeof Agent>;

@@ -129,7 +129,9 @@ function historyMethods({
       return { events: items.map(jobs.eventToWire), nextCursor: nextCursor ?? undefined };
     },
     async requestCheckpoint({ job, task }, context) {
-      return { tasks: await coordinator.requestCheckpoint(principalOf(context), job, task) };
+      const which = task === undefined ? [] : [task];
+      const who = principalOf(context);
+      return { tasks: await coordinator.requestCheckpoint(who, job, ...which) };
     },
     async listCheckpoints({ job, page, task }, context) {
       const { items, nextCursor } = await coordinator.listCheckpoints(
@@ -151,6 +153,7 @@ function fleetMethods({
   | 'getCluster'
   | 'listWorkers'
   | 'setDraining'
+  | 'revokeWorker'
   | 'listTokens'
   | 'createToken'
   | 'revokeToken'
@@ -167,6 +170,10 @@ function fleetMethods({
     },
     async setDraining({ worker, draining }, context) {
       const changed = await coordinator.setDraining(principalOf(context), worker, draining);
+      return { worker: fleet.workerToWire(changed) };
+    },
+    async revokeWorker({ worker }, context) {
+      const changed = await coordinator.revokeWorker(principalOf(context), worker);
       return { worker: fleet.workerToWire(changed) };
     },
     async listTokens(request, context) {

@@ -7,7 +7,7 @@ import {
   type CheckpointView,
   type EventView,
   type JobView,
-  type LogRecordView,
+  type AnyRecordView,
   type QueueEntry,
   type TaskView,
 } from '../jobs.ts';
@@ -201,7 +201,7 @@ export function queueEntryFromWire(message: wire.QueueEntry): QueueEntry {
 }
 
 export function logRecordToWire(
-  record: LogRecordView,
+  record: AnyRecordView,
 ): MessageInitShape<typeof wire.LogRecordSchema> {
   const { text, base64, ...rest } = record;
   return {
@@ -217,7 +217,7 @@ export function logRecordToWire(
   };
 }
 
-export function logRecordFromWire(message: wire.LogRecord): LogRecordView {
+export function logRecordFromWire(message: wire.LogRecord): AnyRecordView {
   const content = message.content;
   return {
     seq: w.toNumber(message.seq),

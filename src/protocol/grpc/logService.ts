@@ -25,7 +25,11 @@ export function logMethods(
   const { coordinator, limits } = options;
   return {
     async readLogs(request, context) {
-      const query = { ...logQuery(request), waitMs: heldFor(request.waitMs, limits) };
+      const query = {
+        ...logQuery(request),
+        waitMs: heldFor(request.waitMs, limits),
+        ...(request.metrics && { metrics: true }),
+      };
       const page = await coordinator.readLogs(principalOf(context), request.job, query);
       return {
         records: page.records.map(jobs.logRecordToWire),

@@ -1,6 +1,12 @@
 /** What a job brings, needs and leaves beside its command, between our types and the generated. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import type { CheckpointSpec, JobParts, JobRules, SecretSpec } from '../../model/jobParts.ts';
+import type {
+  CheckpointSpec,
+  IdleRule,
+  JobParts,
+  JobRules,
+  SecretSpec,
+} from '../../model/jobParts.ts';
 import type { OrderParts } from '../agent.ts';
 import type * as agentWire from '../gen/drover/v1/agent_pb.ts';
 import type * as wire from '../gen/drover/v1/job_pb.ts';
@@ -22,7 +28,7 @@ export function partsToWire({ environment, checkpoint, rules, ...others }: JobPa
     rules: rules && {
       ...rules,
       keepOnFailureMs: w.toBigint(rules.keepOnFailureMs),
-      idle: rules.idle ? { ...rules.idle, forMs: w.toBigint(rules.idle.forMs) } : undefined,
+      idle: idleToWire(rules.idle),
     },
   } satisfies Partial<Init>;
 }
@@ -37,7 +43,12 @@ export function orderPartsToWire(parts: OrderParts) {
     maySubmit: parts.maySubmit ?? false,
     keepOnFailureMs: w.toBigint(parts.keepOnFailureMs ?? 0),
     timeLimitMs: w.toBigint(parts.timeLimitMs ?? 0),
+    idle: idleToWire(parts.idle),
   };
+}
+
+function idleToWire(rule: IdleRule | null | undefined) {
+  return rule ? { ...rule, forMs: w.toBigint(rule.forMs) } : undefined;
 }
 
 export function orderPartsFromWire(message: agentWire.AttemptOrder): OrderParts {
@@ -52,6 +63,7 @@ export function orderPartsFromWire(message: agentWire.AttemptOrder): OrderParts 
     ...(message.maySubmit && { maySubmit: true }),
     ...(keepOnFailureMs > 0 && { keepOnFailureMs }),
     ...(timeLimitMs > 0 && { timeLimitMs }),
+    ...(message.idle && { idle: idleFromWire(message.idle) }),
   };
 }
 
@@ -101,19 +113,21 @@ function rulesFromWire(message: wire.Rules): JobRules {
   const { idle, notify, nameTaken, maySubmit, outliveParent, outputs } = message;
   return {
     keepOnFailureMs: w.toNumber(message.keepOnFailureMs),
-    idle: idle
-      ? {
-          belowPercent: idle.belowPercent,
-          forMs: w.toNumber(idle.forMs),
-          action: (idle.action || 'warn') as NonNullable<JobRules['idle']>['action'],
-        }
-      : null,
+    idle: idle ? idleFromWire(idle) : null,
     notify: notify.map(({ to, on }) => ({ to, on: on as JobRules['notify'][number]['on'] })),
     nameTaken: (nameTaken || 'allow') as JobRules['nameTaken'],
     maySubmit,
     outliveParent,
     outputs,
     requeueExitCode: message.requeueExitCode,
+  };
+}
+
+function idleFromWire({ belowPercent, forMs, action }: wire.IdleRule): IdleRule {
+  return {
+    belowPercent,
+    forMs: w.toNumber(forMs),
+    action: (action || 'warn') as IdleRule['action'],
   };
 }
 

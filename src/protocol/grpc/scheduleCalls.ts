@@ -2,11 +2,19 @@
 import type { Coordinator } from '../coordinator.ts';
 import * as budgets from './budgetMessages.ts';
 import type { Connection } from './connection.ts';
+import { receiptFromWire } from './receiptMessages.ts';
 import * as schedule from './scheduleMessages.ts';
 import { specToWire } from './specMessages.ts';
 import { toBigint } from './wire.ts';
 
-type ScheduleCall = 'why' | 'plan' | 'listBudgets' | 'setBudget' | 'deleteBudget' | 'usage';
+type ScheduleCall =
+  | 'why'
+  | 'receipt'
+  | 'plan'
+  | 'listBudgets'
+  | 'setBudget'
+  | 'deleteBudget'
+  | 'usage';
 
 export function scheduleCalls({
   coordinator,
@@ -19,6 +27,12 @@ export function scheduleCalls({
         by(who),
         (options) => coordinator.explainJob({ job }, options),
         ({ why }) => schedule.whyFromWire(why),
+      ),
+    receipt: (who, job) =>
+      call(
+        by(who),
+        (options) => coordinator.getReceipt({ job }, options),
+        ({ receipt }) => receiptFromWire(receipt),
       ),
     plan: (who, spec) =>
       call(

@@ -7,12 +7,14 @@ import { parsedJobSpec } from '../jobSpec.ts';
 import * as budgets from './budgetMessages.ts';
 import { principalOf } from './caller.ts';
 import { parse } from './check.ts';
+import { receiptToWire } from './receiptMessages.ts';
 import * as schedule from './scheduleMessages.ts';
 import { specFromWire } from './specMessages.ts';
 import { need, toNumber, toNumberOrNull } from './wire.ts';
 
 type ScheduleMethod =
   | 'explainJob'
+  | 'getReceipt'
   | 'planJob'
   | 'listBudgets'
   | 'setBudget'
@@ -25,6 +27,9 @@ export function scheduleMethods(
   return {
     async explainJob({ job }, context) {
       return { why: schedule.whyToWire(await coordinator.why(principalOf(context), job)) };
+    },
+    async getReceipt({ job }, context) {
+      return { receipt: receiptToWire(await coordinator.receipt(principalOf(context), job)) };
     },
     async planJob(request, context) {
       const spec = parse(parsedJobSpec, specFromWire(need(request.spec, 'spec')));

@@ -7,6 +7,7 @@ import type { DeviceKind } from '../../model/resources.ts';
 import type { TaskState } from '../../model/task.ts';
 import { SCOPES, type Scope, type TokenKind } from '../../model/token.ts';
 import type { WorkerState } from '../../model/worker.ts';
+import type { LogStream } from '../agent.ts';
 import * as fleet from '../gen/drover/v1/fleet_pb.ts';
 import * as job from '../gen/drover/v1/job_pb.ts';
 
@@ -123,9 +124,11 @@ export const deviceKind = enumTable<DeviceKind, job.DeviceKind>('device kind', {
   npu: job.DeviceKind.NPU,
 });
 
-export const logStream = enumTable<'stdout' | 'stderr', job.LogStream>('log stream', {
+export const logStream = enumTable<LogStream, job.LogStream>('log stream', {
   stdout: job.LogStream.STDOUT,
   stderr: job.LogStream.STDERR,
+  metrics: job.LogStream.METRICS,
+  system: job.LogStream.SYSTEM,
 });
 
 export const workerState = enumTable<WorkerState, fleet.WorkerState>('worker state', {

@@ -10,10 +10,12 @@ import { AfterChecker } from './after.ts';
 import { AttemptChecker } from './attempts.ts';
 import { CancelChecker } from './cancels.ts';
 import { CapacityChecker } from './capacity.ts';
+import { CheckpointChecker } from './checkpoints.ts';
 import type { LogDisk } from '../logs.ts';
 import { DeliveryChecker, type Position } from './delivery.ts';
 import type { Disk } from './disk.ts';
 import { EpochChecker } from './epochs.ts';
+import { FamilyChecker } from './family.ts';
 import { GangChecker } from './gangs.ts';
 import { IdleChecker, type IdleOptions } from './idle.ts';
 import { LedgerChecker } from './ledger.ts';
@@ -40,8 +42,10 @@ export class Checker {
   readonly #attempts = new AttemptChecker(this.mirror);
   readonly #cancels = new CancelChecker(this.mirror);
   readonly #capacity = new CapacityChecker(this.mirror);
+  readonly #checkpoints = new CheckpointChecker(this.mirror);
   readonly #delivery: DeliveryChecker;
   readonly #epochs = new EpochChecker();
+  readonly #family = new FamilyChecker(this.mirror);
   readonly #gangs = new GangChecker(this.mirror);
   readonly #idle: IdleChecker;
   readonly #ledger: LedgerChecker;
@@ -86,6 +90,8 @@ export class Checker {
       this.#idle.committed(commit);
       this.#cancels.committed(commit);
       this.#results.committed(commit);
+      this.#checkpoints.committed(commit);
+      this.#family.committed(commit);
     });
     return commit;
   }
@@ -149,7 +155,13 @@ export class Checker {
       this.#attempts.started(machine, order);
       this.#capacity.started(machine, order);
       this.#results.started(machine, order.uid);
+      this.#checkpoints.started(order);
     });
+  }
+
+  /** An attempt has something that may be resumed from, and says so from now on. */
+  saved(uid: string, manifest: string): void {
+    this.#checkpoints.saved(uid, manifest);
   }
 
   wiped(machine: string): void {

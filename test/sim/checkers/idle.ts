@@ -24,8 +24,8 @@ interface Waiting {
   fits: boolean;
 }
 
-/** What has waited too long comes before every band. */
-const AGED = -1;
+/** What has waited too long comes first in its band. */
+const AGED = -0.5;
 
 export interface IdleOptions {
   mirror: Mirror;
@@ -100,7 +100,8 @@ export class IdleChecker {
       const job = mirror.jobs.get(id) as JobRow;
       const spec = this.#specOf(job);
       if (!this.#isReady(job, spec)) continue;
-      const band = this.#isAged(job) ? AGED : PRIORITIES.indexOf(spec.priority);
+      const aged = this.#isAged(job, spec) ? AGED : 0;
+      const band = PRIORITIES.indexOf(spec.priority) + aged;
       waiting.push({ job, band, fits: rooms.fits(spec, job.tenant) });
     }
     const fitsSince = new Map<string, number>();
@@ -114,8 +115,15 @@ export class IdleChecker {
   }
 
   /** A little early is no harm here. */
-  #isAged({ created_at_ms: sinceMs }: JobRow): boolean {
-    const { controllerMs, ageingMs } = this.#options;
+  #isAged(job: JobRow, spec: JobSpec): boolean {
+    const { controllerMs, ageingMs, mirror } = this.#options;
+    let sinceMs = Number.POSITIVE_INFINITY;
+    for (const index of indicesOf(job, spec)) {
+      const task = mirror.tasks.get(taskKey({ job: job.id, task_index: index }));
+      if (task && task.state !== 'PENDING') continue;
+      // What is tried again waits anew from when it may be.
+      sinceMs = Math.min(sinceMs, Math.max(job.created_at_ms, task?.not_before_ms ?? 0));
+    }
     return controllerMs() - sinceMs > ageingMs - LONGEST_IDLE_MS;
   }
 
@@ -125,8 +133,7 @@ export class IdleChecker {
     for (const { job: other } of spec.after) {
       if (mirror.jobs.get(other)?.ended_at_ms === null) return false;
     }
-    const indices = spec.shape.kind === 'array' ? spec.shape.indices : [...range(job.task_count)];
-    const states = indices.map((index) => this.#taskState(job.id, index));
+    const states = indicesOf(job, spec).map((index) => this.#taskState(job.id, index));
     if (spec.shape.kind === 'gang' && states.some((state) => state !== 'ready')) return false;
     if (!states.includes('ready')) return false;
     const limit = spec.shape.kind === 'array' ? spec.shape.limit : 0;
@@ -182,6 +189,10 @@ export class IdleChecker {
     this.#specs.set(id, unpacked);
     return unpacked;
   }
+}
+
+function indicesOf(job: JobRow, { shape }: JobSpec): number[] {
+  return shape.kind === 'array' ? shape.indices : [...range(job.task_count)];
 }
 
 function* range(count: number): Generator<number> {

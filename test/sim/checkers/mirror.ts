@@ -5,6 +5,7 @@ import type {
   AccountRow,
   AttemptRow,
   BudgetRow,
+  CheckpointRow,
   ClaimRow,
   EventRow,
   JobRow,
@@ -35,6 +36,7 @@ export interface Commit {
   budgetsGone: BudgetRow[];
   accounts: Change<AccountRow>[];
   usageDays: Change<UsageDayRow>[];
+  checkpoints: Change<CheckpointRow>[];
   /** In the order they were written. */
   ledger: LedgerRow[];
 }
@@ -96,6 +98,7 @@ export class Mirror {
       budgetsGone,
       accounts: merge(batch, 'accounts', this.accounts, rowAccountKey),
       usageDays: merge(batch, 'usage_days', this.usageDays, usageDayKey),
+      checkpoints: merge(batch, 'checkpoints', new Map<string, CheckpointRow>(), checkpointKey),
       ledger: ledger.map(({ row }) => row),
     };
   }
@@ -120,6 +123,10 @@ export function rowAccountKey(row: Pick<AccountRow, 'tenant' | 'user_name'>): st
 
 export function usageDayKey({ day, tenant, user_name: user, pool }: UsageDayRow): string {
   return `${day} ${tenant}/${user} ${pool}`;
+}
+
+function checkpointKey(row: CheckpointRow): string {
+  return `${taskKey(row)} ${row.n}`;
 }
 
 function ledgerKey({ attempt, n, account }: LedgerRow): string {

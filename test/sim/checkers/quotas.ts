@@ -36,9 +36,17 @@ export class QuotaChecker {
   }
 
   committed(commit: Commit): void {
-    for (const { owner } of commit.freed) this.#free(owner);
+    // A task that is nominated in one place and assigned in another has no more than before.
+    const nominated = new Map<string, Held>();
+    for (const { owner, state } of commit.freed) {
+      const held = this.#claims.get(owner)?.held;
+      if (held && state === 'NOMINATED') nominated.set(taskOf(owner), held);
+      this.#free(owner);
+    }
     const grown = new Map<string, Held>();
-    for (const { before, row } of commit.claims) if (!before) this.#hold(row, grown);
+    for (const { before, row } of commit.claims) {
+      if (!before) this.#hold(row, grown, nominated.get(taskOf(row.owner)) ?? nothing());
+    }
     const changed = new Set([
       ...commit.budgets.map(({ row }) => rowAccountKey(row)),
       ...commit.budgetsGone.map(rowAccountKey),
@@ -88,7 +96,7 @@ export class QuotaChecker {
     return spentOf(before, refunds);
   }
 
-  #hold(claim: ClaimRow, grown: Map<string, Held>): void {
+  #hold(claim: ClaimRow, grown: Map<string, Held>, had: Held): void {
     const job = this.#mirror.jobs.get(jobOf(claim.owner));
     if (!job) return must(false, 'I7', () => `claim ${claim.owner} is of no job`);
     const held = this.#sizeOf(claim, this.#specOf(job.id).timeLimitMs);
@@ -100,7 +108,9 @@ export class QuotaChecker {
       add(sum, held, 1);
       const more = grown.get(key) ?? nothing();
       grown.set(key, more);
-      add(more, held, 1);
+      more.deviceMillis += Math.max(0, held.deviceMillis - had.deviceMillis);
+      more.deviceMs += Math.max(0, held.deviceMs - had.deviceMs);
+      more.micros += Math.max(0, held.micros - had.micros);
     }
   }
 
@@ -164,6 +174,11 @@ function spentOf(row: AccountRow, refunds: Spent): { day: Spent; month: Spent } 
 
 function jobOf(uid: string): string {
   return uid.slice(0, uid.indexOf('.'));
+}
+
+/** JOB.INDEX of JOB.INDEX.N.RANDOM. */
+function taskOf(uid: string): string {
+  return uid.split('.').slice(0, 2).join('.');
 }
 
 function nothing(): Held {

@@ -1,6 +1,8 @@
 /** Every planted bug. */
 import { AGENTS_PLANTS } from './agents.ts';
+import { CHECKPOINT_PLANTS } from './checkpoints.ts';
 import { DURABILITY_PLANTS } from './durability.ts';
+import { FAMILY_PLANTS } from './family.ts';
 import { MONEY_PLANTS } from './money.ts';
 import { PLACEMENT_PLANTS } from './placement.ts';
 import type { Plant } from './plant.ts';
@@ -12,4 +14,6 @@ export const PLANTS: readonly Plant[] = [
   ...PLACEMENT_PLANTS,
   ...MONEY_PLANTS,
   ...SCHEDULE_PLANTS,
+  ...CHECKPOINT_PLANTS,
+  ...FAMILY_PLANTS,
 ];

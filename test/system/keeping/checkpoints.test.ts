@@ -50,7 +50,7 @@ const saved = (job: string, count: number) =>
     return items.some(({ n }) => n >= count) && items;
   });
 
-test('at intervals: only what is finished, and resumed elsewhere after the machine is lost', async () => {
+test('at intervals: only what is finished, and resumed by the next attempt', async () => {
   // The first attempt saves, and is then in the middle of three ways to write a file.
   const job = await server.submit(
     saving(
@@ -121,11 +121,15 @@ test('before the deadline, and at the end that the time limit makes', async () =
 });
 
 /** Stops by TERM are heard: what is saved in the grace is there in the next attempt. */
-const POLITE = `${SAVE} [ $n -gt 1 ] && exit 0; trap 'put; exit 1' TERM; while :; do sleep 0.05; done`;
+const POLITE =
+  `${SAVE} [ $n -gt 1 ] && exit 0; stop() { put; exit 1; }; ` +
+  'trap stop TERM; while :; do sleep 0.05; done';
 
 test('preempted, or stopped by a budget: saved in the grace, and resumed', async () => {
-  const lower = await server.running(saving(POLITE, { ...only('a'), graceMs: 10_000 }));
-  const other = await server.running(saving(POLITE, { ...only('b'), graceMs: 10_000 }));
+  // No interval comes in between.
+  const more = { graceMs: 10_000, checkpoint: { everyMs: 600_000 } };
+  const lower = await server.running(saving(POLITE, { ...only('a'), ...more }));
+  const other = await server.running(saving(POLITE, { ...only('b'), ...more }));
   const higher = await server.submit(shell('sleep 0.2', { ...only('a'), priority: 'production' }));
   await server.client.setBudget({
     ...{ tenant: 'default', user: '', weight: 1, deviceMillis: null, microsPerDay: null },
@@ -147,12 +151,12 @@ test('preempted, or stopped by a budget: saved in the grace, and resumed', async
   await server.ended(higher);
 });
 
-test('a directory of its own name; a torn checkpoint is named and the one before is taken', async () => {
+test('a directory of its own; a torn checkpoint is named, the one before is taken', async () => {
   const go = gate(server, 'torn');
   const job = await server.submit(
     saving(
-      'n=$DROVER_ATTEMPT; ls saves; [ $n = 3 ] && exit 0; echo $n >x; mv x saves/f$n; ' +
-        `[ $n = 2 ] && { ${go.wait}; }; kill -9 $$`,
+      'n=$DROVER_ATTEMPT; ls saves; [ $n = 3 ] && exit 0; ' +
+        `echo $n >x; sleep 0.03; mv x saves/f$n; [ $n = 2 ] && { ${go.wait}; }; kill -9 $$`,
       { checkpoint: { ...CHECKPOINT, dir: 'saves' }, retries: 5 },
     ),
   );
@@ -169,7 +173,9 @@ test('a directory of its own name; a torn checkpoint is named and the one before
 
 test('where none is whole it says so instead of beginning anew', async () => {
   const go = gate(server, 'none');
-  const job = await server.submit(saving(`${SAVE} put; ${go.wait}; kill -9 $$`));
+  // Of a name of its own: what others store as well would not be gone.
+  const save = 'cd "$DROVER_CHECKPOINT_DIR"; echo 1 >x.tmp; mv x.tmp only-here';
+  const job = await server.submit(saving(`${save}; ${go.wait}; kill -9 $$`));
   for (const { manifest } of await saved(job, 1)) tear(manifest);
   go.open();
   const { reason } = await server.ended(job);

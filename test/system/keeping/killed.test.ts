@@ -1,4 +1,7 @@
-/** A run that is killed at random ten times on two agents ends as if nothing had happened. */
+/**
+ * Runs that are killed at random ten times on two agents end as if nothing had happened. The one of
+ * PyTorch is run by `make proof-torch`, which gets torch first: it is a large download.
+ */
 import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -11,8 +14,10 @@ import { startServer, type TestAgent, type TestServer } from '../../support/serv
 
 const EXAMPLES = path.resolve(import.meta.dirname, '../../../examples');
 const KILLS = 10;
-const STEPS = '50000';
 const TASKS = [0, 1, 2, 3];
+/** Where there is a Python with torch. */
+const TORCH = process.env['TORCH_VENV'];
+const run = promisify(execFile);
 
 let server: TestServer;
 let agents: TestAgent[];
@@ -20,30 +25,59 @@ beforeAll(async () => {
   server = await startServer({
     env: {
       DROVER_LEASES_WORKER_MS: '1500',
-      DROVER_LEASES_ATTEMPT_MS: '5000',
+      DROVER_LEASES_ATTEMPT_MS: '6000',
       DROVER_LEASES_KILL_MARGIN_MS: '1500',
       DROVER_LEASES_LONG_POLL_MS: '500',
       DROVER_LOOPS_LEASES_MS: '200',
     },
   });
-  agents = ['a', 'b'].map((name) => server.agent(name, { resources: 'cpus=2,mem=1Gi' }));
+  agents = ['a', 'b'].map((name) => server.agent(name, { resources: 'cpus=4,mem=16Gi' }));
   await server.online(2);
 });
 afterAll(() => server.close());
 
-test('N-body: four tasks of the example, bit for bit', async () => {
+interface Proof {
+  example: string;
+  /** Variables that make it as long as it has to be. */
+  env: Record<string, string>;
+  /** What it leaves, and where it is in an undisturbed run's directory. */
+  left: string;
+  alone: string;
+  longestMs: number;
+}
+
+test('N-body: four tasks of the example, bit for bit', () =>
+  prove({
+    ...{ example: 'checkpoint-nbody.yaml', env: { STEPS: '50000' }, longestMs: 600 },
+    ...{ left: 'final.json', alone: 'result/final.json' },
+  }));
+
+if (TORCH) {
+  const env = {
+    ...{ STEPS: '6000', SAVE_EVERY: '50', OMP_NUM_THREADS: '1' },
+    PATH: `${path.resolve(TORCH)}/bin:${process.env['PATH']}`,
+  };
+  test('PyTorch: four tasks of the example, bit for bit', { timeout: 600_000 }, () =>
+    prove({
+      ...{ example: 'checkpoint-torch.yaml', env, longestMs: 6000 },
+      ...{ left: 'model.pt', alone: 'model.pt' },
+    }),
+  );
+}
+
+async function prove({ example, env, left, alone, longestMs }: Proof): Promise<void> {
   const seed = Number(process.env['KILL_SEED'] ?? Date.now() % 100_000);
-  const undisturbed = runAlone(path.join(server.root, 'alone'));
-  const job = await submit('checkpoint-nbody.yaml', { env: { STEPS }, array: '0-3', graceMs: 500 });
+  const undisturbed = runAlone(example, env, alone);
+  const job = await submit(example, { env, array: '0-3', cpus: 0.5, graceMs: 500 });
   const lines = [`KILL_SEED=${seed}`];
   const say = (line: string): void => void lines.push(line);
   try {
-    await killAtRandom({ server, agents, job, kills: KILLS, seed, longestMs: 600, say });
-    expect(await server.ended(job, 100_000)).toMatchObject({ state: 'SUCCEEDED' });
+    await killAtRandom({ server, agents, job, kills: KILLS, seed, longestMs, say });
+    expect(await server.ended(job, 500_000)).toMatchObject({ state: 'SUCCEEDED' });
     const wanted = await undisturbed;
     for (const task of TASKS) {
       const { files } = await server.client.getResult(job, task);
-      expect(files).toMatchObject([{ path: 'final.json', hash: wanted }]);
+      expect(files).toMatchObject([{ path: left, hash: wanted }]);
     }
     const attempts = await server.attempts(job);
     expect(attempts.length).toBeGreaterThanOrEqual(KILLS + TASKS.length);
@@ -52,40 +86,50 @@ test('N-body: four tasks of the example, bit for bit', async () => {
   } catch (error) {
     throw new Error(`killed so:\n${lines.join('\n')}`, { cause: error });
   }
-});
+}
+
+function read(example: string): Record<string, unknown> & { command: string[] } {
+  return parse(readFileSync(path.join(EXAMPLES, example), 'utf8')) as never;
+}
 
 /** By `drover submit`, as a user would who changed some lines of the example. */
 async function submit(example: string, changes: Record<string, unknown>): Promise<string> {
-  const job = {
-    ...(parse(readFileSync(path.join(EXAMPLES, example), 'utf8')) as object),
-    ...changes,
-  };
   const file = path.join(server.root, example);
-  writeFileSync(file, stringify(job));
-  const env = { PATH: process.env['PATH'], DROVER_URL: server.url, DROVER_TOKEN: server.token };
-  const { stdout } = await promisify(execFile)(DROVER, ['submit', '-f', file], {
-    env: { ...env, HOME: server.root },
+  const { checkpoint } = read(example) as { checkpoint?: object };
+  const quick = { ...checkpoint, every: '1s' };
+  writeFileSync(file, stringify({ ...read(example), ...changes, checkpoint: quick }));
+  const { stdout } = await run(DROVER, ['submit', '-f', file], {
+    env: {
+      PATH: process.env['PATH'],
+      HOME: server.root,
+      DROVER_URL: server.url,
+      DROVER_TOKEN: server.token,
+    },
   });
   return stdout.trim();
 }
 
 /** Without Drover: the hash of what it leaves. */
-async function runAlone(folder: string): Promise<string> {
-  const { command } = parse(readFileSync(path.join(EXAMPLES, 'checkpoint-nbody.yaml'), 'utf8')) as {
-    command: string[];
-  };
-  for (const name of ['checkpoint', 'result'])
+async function runAlone(
+  example: string,
+  env: Record<string, string>,
+  left: string,
+): Promise<string> {
+  const folder = path.join(server.root, `alone-${example}`);
+  for (const name of ['checkpoints', 'result']) {
     mkdirSync(path.join(folder, name), { recursive: true });
-  const env = {
-    PATH: process.env['PATH'],
-    STEPS,
-    DROVER_RESUME: '0',
-    DROVER_CHECKPOINT_DIR: path.join(folder, 'checkpoint'),
-    DROVER_RESULT_DIR: path.join(folder, 'result'),
-  };
-  await promisify(execFile)(command[0]!, command.slice(1), { env });
-  const { stdout } = await promisify(execFile)('sha256sum', [
-    path.join(folder, 'result/final.json'),
-  ]);
+  }
+  const { command } = read(example);
+  await run(command[0]!, command.slice(1), {
+    cwd: folder,
+    env: {
+      PATH: process.env['PATH'],
+      ...env,
+      DROVER_RESUME: '0',
+      DROVER_CHECKPOINT_DIR: path.join(folder, 'checkpoints'),
+      DROVER_RESULT_DIR: path.join(folder, 'result'),
+    },
+  });
+  const { stdout } = await run('sha256sum', [path.join(folder, left)]);
   return `sha256:${stdout.split(' ')[0]}`;
 }

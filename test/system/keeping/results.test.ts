@@ -70,7 +70,7 @@ test('of an array each task has its own; none is said, and what is no task', asy
   });
 });
 
-test('what is too large fails the job with the reason; a failed one keeps what it left', async () => {
+test('what is too large fails the job with the reason; a failed one keeps its own', async () => {
   const large = await server.submit(shell('head -c 2000000 /dev/zero >"$DROVER_RESULT_DIR/big"'));
   const failed = await server.submit(shell('echo why >"$DROVER_RESULT_DIR/trace"; exit 3'));
   expect(await server.ended(large)).toMatchObject({

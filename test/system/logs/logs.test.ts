@@ -18,7 +18,7 @@ import { registerLogRoutes } from '../../../src/gateway/rest/logs.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { createLog } from '../../../src/lib/log.ts';
 import type { Principal } from '../../../src/model/token.ts';
-import { AGENT_PATHS } from '../../../src/protocol/agent.ts';
+import { AGENT_PATHS, type OutputStream } from '../../../src/protocol/agent.ts';
 import type { LogPage, LogQuery } from '../../../src/protocol/coordinator.ts';
 import type { LogRecordView } from '../../../src/protocol/jobs.ts';
 import {
@@ -57,7 +57,8 @@ beforeEach(async () => {
     return store.append(
       decodeLogFrames(body).map((chunk) => {
         const index = Number(chunk.uid.slice(1));
-        return { ...chunk, job: 'j1', task: `j1.${index}`, index, attempt: 1 };
+        const stream = chunk.stream as OutputStream;
+        return { ...chunk, stream, job: 'j1', task: `j1.${index}`, index, attempt: 1 };
       }),
     );
   });

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Iterator, cast
 
 from .errors import DroverError, JobFailed, WaitTimeout
 from .logs import LogQuery, LogRecord, follow_logs, read_logs
-from .views import AttemptView, CheckpointView, EventView, JobView, TaskView, WhyView
+from .views import AttemptView, CheckpointView, EventView, JobView, MetricSeries, TaskView, WhyView
 
 if TYPE_CHECKING:
     from .client import Client
@@ -153,9 +153,12 @@ class Job:
         self.check(timeout)
         return self.files()
 
-    def metrics(self) -> Any:
-        """What was measured of the job, and what it logged by `log_metrics`."""
-        return self._get("/metrics").data
+    def metrics(
+        self, name: str | None = None, task: int | None = None, max_points: int | None = None
+    ) -> list[MetricSeries]:
+        """What was measured of the job, and what it logged by `log_metrics`: a series by name."""
+        answer = self._get("/metrics", name=name, task=task, maxPoints=max_points)
+        return cast("list[MetricSeries]", answer.data)
 
     def checkpoints(self, task: int | None = None) -> Iterator[CheckpointView]:
         """What its tasks can resume from, oldest first."""

@@ -111,6 +111,8 @@ class JobRules(TypedDict, total=False):
     maySubmit: bool
     outliveParent: bool
     outputs: List[str]
+    # 0: none.
+    requeueExitCode: int
 
 
 class JobSpec(TypedDict, total=False):
@@ -223,6 +225,25 @@ class CheckpointView(TypedDict):
     files: int
     reason: str
     createdAtMs: int
+
+
+class MetricPoint(TypedDict):
+    atMs: float
+    count: int
+    min: float
+    mean: float
+    max: float
+    last: float
+    step: Optional[float]
+
+
+class MetricSeries(MetricPoint):
+    """Of one task and one name, over all attempts; `points` are it over time."""
+
+    task: str
+    index: int
+    name: str
+    points: List[MetricPoint]
 
 
 class EventView(TypedDict):

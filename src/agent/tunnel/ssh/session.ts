@@ -65,7 +65,9 @@ export function serveSession(session: Session, options: SessionOptions): void {
   session.on('sftp', (accept) => serveSftp(accept(), context.cwd, log));
 }
 
-function shellOf({ env }: ExecContext): string {
+function shellOf({ env, enter }: ExecContext): string {
+  // In a container only this one is to be expected.
+  if (enter) return '/bin/sh';
   return [env['SHELL'], '/bin/bash'].find((path) => path && existsSync(path)) ?? '/bin/sh';
 }
 

@@ -3,6 +3,10 @@
 mask=$(umask)
 umask 077
 dir=$(mktemp -d "${TMPDIR:-/tmp}/drover-sbatch.XXXXXX") || exit 125
+# Handled here, so that the end is recorded and nothing is left; the script has them as they come.
+stopped=
+trap 'stopped=1' TERM INT
+trap : HUP USR1 USR2 ALRM
 mkdir "$dir/bin" "$dir/tmp" "$dir/steps" || exit 125
 printf '%s\n' "$DROVER_SBATCH_LIB" >"$dir/lib.sh"
 printf '%s' "$DROVER_SBATCH_SCRIPT" >"$dir/slurm_script"
@@ -79,6 +83,10 @@ if [ "$SLURM_NNODES" -gt 1 ]; then
   hub=$!
   exec 9>"$dir/alive"
   while [ ! -e "$dir/nodes" ]; do
+    if [ -n "$stopped" ]; then
+      kill -KILL "$hub"
+      finish 143
+    fi
     if ! kill -0 "$hub" 2>/dev/null; then
       say 'the nodes did not come together:'
       cat "$dir/hub.log" >&2
@@ -145,8 +153,7 @@ if [ -n "$signal" ]; then
   timer=$!
 fi
 
-# Handled here, so that the end is recorded; the script has them as a new process does.
-trap : TERM INT HUP USR1 USR2 ALRM
+[ -z "$stopped" ] || finish 143
 sh -c 'echo $$ >"$DROVER_SBATCH_DIR/pid"; exec "$DROVER_SBATCH_DIR/slurm_script" "$@"' \
   "$0" "$@" <"$(expand "${input:-/dev/null}")" >&5 2>&6 5>&- 6>&- 9>&-
 code=$?

@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -21,6 +22,9 @@ FOLDER = os.environ["DROVER_SBATCH_DIR"]
 SOCKET = os.path.join(FOLDER, "hub")
 NODES = os.path.join(FOLDER, "nodes")
 MEET_SECONDS = 60
+# Whoever connects and does not prove who it is within this is none of ours.
+HELLO_SECONDS = 10
+STRANGERS = 64
 CHUNK = 65536
 SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1", "SIGUSR2")
 # A task has these of its own node; all else comes from where srun was called.
@@ -56,6 +60,7 @@ class Hub:
         self.names = {0: name_of(socket.gethostname(), os.environ["MASTER_ADDR"])}
         self.steps = {}
         self.complete = threading.Event()
+        self.unknown = threading.BoundedSemaphore(self.size + STRANGERS)
 
     def run(self):
         for name in SIGNALS:
@@ -85,14 +90,22 @@ class Hub:
 
     def meet(self, connection, address):
         """Strangers fail the challenge; members stay, and report what their tasks do."""
+        if not self.unknown.acquire(blocking=False):
+            connection.close()
+            return
         try:
+            limit_reads(connection, HELLO_SECONDS)
             deliver_challenge(connection, self.key)
             answer_challenge(connection, self.key)
             line = Line(connection)
             hello = line.receive()
+            limit_reads(connection, 0)
         except (AuthenticationError, EOFError, OSError, ValueError) as error:
             print(f"turned away {address}: {error!r}", file=sys.stderr)
+            connection.close()
             return
+        finally:
+            self.unknown.release()
         rank = hello["rank"]
         self.names[rank] = name_of(hello["host"], address[0])
         self.members[rank] = line
@@ -127,6 +140,12 @@ class Hub:
             del self.steps[step]
             for rank in ranks:
                 self.members[rank].send(do="signal", step=step, signal="SIGKILL")
+
+
+def limit_reads(connection, seconds):
+    """0: as long as it takes."""
+    with socket.socket(fileno=os.dup(connection.fileno())) as same:
+        same.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", seconds, 0))
 
 
 def name_of(host, address):
@@ -189,6 +208,8 @@ class Member:
                 line = Line(connection)
                 line.send(rank=int(os.environ["RANK"]), host=socket.gethostname())
                 return line
+            except AuthenticationError:
+                sys.exit(f"drover: whoever listens at {address} is not of this gang")
             except (OSError, EOFError) as error:
                 if time.monotonic() > until:
                     sys.exit(f"drover: the first node at {address} does not answer: {error}")

@@ -8,7 +8,7 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Device } from "./fleet_pb.ts";
 import { file_drover_v1_fleet } from "./fleet_pb.ts";
-import type { AttemptState, Checkpointing, Code, EndCause, Environment, Input, LogStream, SecretUse } from "./job_pb.ts";
+import type { AttemptState, Checkpointing, Code, EndCause, Environment, IdleRule, Input, LogStream, SecretUse } from "./job_pb.ts";
 import { file_drover_v1_job } from "./job_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file drover/v1/agent.proto.
  */
 export const file_drover_v1_agent: GenFile = /*@__PURE__*/
-  fileDesc("ChVkcm92ZXIvdjEvYWdlbnQucHJvdG8SCWRyb3Zlci52MSKGAQoPV29ya2VyUmVzb3VyY2VzEhIKCmNwdV9taWxsaXMYASABKAMSFAoMbWVtb3J5X2J5dGVzGAIgASgDEiIKB2RldmljZXMYAyADKAsyES5kcm92ZXIudjEuRGV2aWNlEhIKCmZpcnN0X3BvcnQYBCABKAUSEQoJbGFzdF9wb3J0GAUgASgFIjkKCkFnZW50VGVybXMSDwoHdGVuYW50cxgBIAMoCRIaChJpbnRlcnJ1cHRpYmxlX29ubHkYAiABKAgi0AIKC0pvaW5SZXF1ZXN0EgwKBG5hbWUYASABKAkSDwoHbWFjaGluZRgCIAEoCRIPCgdib290X2lkGAMgASgJEg8KB2FkZHJlc3MYBCABKAkSDwoHbmV0d29yaxgFIAEoCRIVCg1hZ2VudF92ZXJzaW9uGAYgASgJEhQKDGNhcGFiaWxpdGllcxgHIAMoCRI6CgphdHRyaWJ1dGVzGAggAygLMiYuZHJvdmVyLnYxLkpvaW5SZXF1ZXN0LkF0dHJpYnV0ZXNFbnRyeRItCglyZXNvdXJjZXMYCSABKAsyGi5kcm92ZXIudjEuV29ya2VyUmVzb3VyY2VzEiQKBXRlcm1zGAogASgLMhUuZHJvdmVyLnYxLkFnZW50VGVybXMaMQoPQXR0cmlidXRlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiaQoGVGltZXJzEhcKD3dvcmtlcl9sZWFzZV9tcxgBIAEoAxIYChBhdHRlbXB0X2xlYXNlX21zGAIgASgDEhYKDmtpbGxfbWFyZ2luX21zGAMgASgDEhQKDGxvbmdfcG9sbF9tcxgEIAEoAyJzCgxKb2luUmVzcG9uc2USDgoGd29ya2VyGAEgASgJEg0KBXRva2VuGAIgASgJEhIKCmNsdXN0ZXJfaWQYAyABKAkSDQoFZXBvY2gYBCABKAMSIQoGdGltZXJzGAUgASgLMhEuZHJvdmVyLnYxLlRpbWVycyKsBAoLT2JzZXJ2YXRpb24SCwoDdWlkGAEgASgJEiYKBXN0YXRlGAIgASgOMhcuZHJvdmVyLnYxLkF0dGVtcHRTdGF0ZRIiCgVjYXVzZRgDIAEoDjITLmRyb3Zlci52MS5FbmRDYXVzZRIWCglleGl0X2NvZGUYBCABKAVIAIgBARITCgZzaWduYWwYBSABKAlIAYgBARIUCgdtZXNzYWdlGAYgASgJSAKIAQESFwoKaG9zdF9mYXVsdBgHIAEoCEgDiAEBEhkKDHN0ZG91dF9ieXRlcxgIIAEoA0gEiAEBEhkKDHN0ZGVycl9ieXRlcxgJIAEoA0gFiAEBEjAKBWZhY3RzGAogAygLMiEuZHJvdmVyLnYxLk9ic2VydmF0aW9uLkZhY3RzRW50cnkSFQoIcHJvZ3Jlc3MYCyABKAlIBogBARItCgZyZXN1bHQYDCABKAsyGC5kcm92ZXIudjEuQXR0ZW1wdFJlc3VsdEgHiAEBEhAKCHVuc3RvcmVkGA0gASgIEgwKBGhlbGQYDiABKAgaLAoKRmFjdHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgwKCl9leGl0X2NvZGVCCQoHX3NpZ25hbEIKCghfbWVzc2FnZUINCgtfaG9zdF9mYXVsdEIPCg1fc3Rkb3V0X2J5dGVzQg8KDV9zdGRlcnJfYnl0ZXNCCwoJX3Byb2dyZXNzQgkKB19yZXN1bHQiMAoNQXR0ZW1wdFJlc3VsdBIQCghtYW5pZmVzdBgBIAEoCRINCgVieXRlcxgCIAEoAyJjChRBZGRDaGVja3BvaW50UmVxdWVzdBILCgN1aWQYASABKAkSEAoIbWFuaWZlc3QYAiABKAkSDQoFYnl0ZXMYAyABKAMSDQoFZmlsZXMYBCABKAUSDgoGcmVhc29uGAUgASgJIhcKFUFkZENoZWNrcG9pbnRSZXNwb25zZSIkChVBdHRlbXB0U2VjcmV0c1JlcXVlc3QSCwoDdWlkGAEgASgJIqQBChZBdHRlbXB0U2VjcmV0c1Jlc3BvbnNlEj0KBnZhbHVlcxgBIAMoCzItLmRyb3Zlci52MS5BdHRlbXB0U2VjcmV0c1Jlc3BvbnNlLlZhbHVlc0VudHJ5EhIKBXRva2VuGAIgASgJSACIAQEaLQoLVmFsdWVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIICgZfdG9rZW4iIwoUQXR0ZW1wdEFjY2Vzc1JlcXVlc3QSCwoDdWlkGAEgASgJIm0KFUF0dGVtcHRBY2Nlc3NSZXNwb25zZRITCgZ0ZW5hbnQYASABKAlIAIgBARIQCgNqb2IYAiABKAlIAYgBARIRCgR0YXNrGAMgASgJSAKIAQFCCQoHX3RlbmFudEIGCgRfam9iQgcKBV90YXNrIpEBCgtTeW5jUmVxdWVzdBIOCgZ3b3JrZXIYASABKAkSDwoHYm9vdF9pZBgCIAEoCRINCgVzdGFydBgDIAEoAxILCgNzZXEYBCABKAMSKAoIb2JzZXJ2ZWQYBSADKAsyFi5kcm92ZXIudjEuT2JzZXJ2YXRpb24SDAoEd2FpdBgGIAEoCBINCgVlcG9jaBgHIAEoAyItCgpHYW5nTWVtYmVyEg4KBndvcmtlchgBIAEoCRIPCgdhZGRyZXNzGAIgASgJIjsKCkdhbmdNYXN0ZXISDgoGd29ya2VyGAEgASgJEg8KB2FkZHJlc3MYAiABKAkSDAoEcG9ydBgDIAEoBSK6AQoJR2FuZ09yZGVyEgwKBHJhbmsYASABKAUSDAoEc2l6ZRgCIAEoBRINCgVyb3VuZBgDIAEoBRINCgV0b2tlbhgEIAEoCRIOCgZ3b3JrZXIYBSABKAkSJQoGbWFzdGVyGAYgASgLMhUuZHJvdmVyLnYxLkdhbmdNYXN0ZXISJgoHbWVtYmVycxgHIAMoCzIVLmRyb3Zlci52MS5HYW5nTWVtYmVyEhQKDHZpc2libGVfZ3B1cxgIIAMoBSIqCgtEZXZpY2VHcmFudBINCgVpbmRleBgBIAEoBRIMCgRraW5kGAIgASgJIvEFCgxBdHRlbXB0T3JkZXISCwoDdWlkGAEgASgJEgsKA2pvYhgCIAEoCRIMCgR0YXNrGAMgASgJEg0KBWluZGV4GAQgASgFEgkKAW4YBSABKAUSDwoHY29tbWFuZBgGIAMoCRItCgNlbnYYByADKAsyIC5kcm92ZXIudjEuQXR0ZW1wdE9yZGVyLkVudkVudHJ5Eg8KB3dvcmtkaXIYCCABKAkSEgoKY3B1X21pbGxpcxgJIAEoAxIUCgxtZW1vcnlfYnl0ZXMYCiABKAMSJwoHZGV2aWNlcxgLIAMoCzIWLmRyb3Zlci52MS5EZXZpY2VHcmFudBINCgVzaGFyZRgMIAEoBRINCgVwb3J0cxgNIAMoBRIQCghncmFjZV9tcxgOIAEoAxIYChBhdHRlbXB0X2xlYXNlX21zGA8gASgDEiIKBGdhbmcYECABKAsyFC5kcm92ZXIudjEuR2FuZ09yZGVyEiIKBGNvZGUYHiABKAsyDy5kcm92ZXIudjEuQ29kZUgAiAEBEiAKBmlucHV0cxgfIAMoCzIQLmRyb3Zlci52MS5JbnB1dBIwCgtlbnZpcm9ubWVudBggIAEoCzIWLmRyb3Zlci52MS5FbnZpcm9ubWVudEgBiAEBEjEKCmNoZWNrcG9pbnQYISABKAsyGC5kcm92ZXIudjEuQ2hlY2twb2ludGluZ0gCiAEBEg8KB3Jlc3RvcmUYIiADKAkSJQoHc2VjcmV0cxgjIAMoCzIULmRyb3Zlci52MS5TZWNyZXRVc2USDwoHb3V0cHV0cxgkIAMoCRIaChJrZWVwX29uX2ZhaWx1cmVfbXMYJSABKAMSFQoNdGltZV9saW1pdF9tcxgmIAEoAxISCgptYXlfc3VibWl0GCcgASgIGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBwoFX2NvZGVCDgoMX2Vudmlyb25tZW50Qg0KC19jaGVja3BvaW50Ik4KCVN0b3BPcmRlchILCgN1aWQYASABKAkSIgoFY2F1c2UYAiABKA4yEy5kcm92ZXIudjEuRW5kQ2F1c2USEAoIZ3JhY2VfbXMYAyABKAMiMgoLVHVubmVsT3JkZXISEwoLZ2F0ZXdheV91cmwYASABKAkSDgoGdGlja2V0GAIgASgJIokCCgxTeW5jUmVzcG9uc2USEgoKY2x1c3Rlcl9pZBgBIAEoCRINCgVlcG9jaBgCIAEoAxISCgpnZW5lcmF0aW9uGAMgASgDEigKB2Rlc2lyZWQYBCADKAsyFy5kcm92ZXIudjEuQXR0ZW1wdE9yZGVyEiIKBHN0b3AYBSADKAsyFC5kcm92ZXIudjEuU3RvcE9yZGVyEhQKDGFja25vd2xlZGdlZBgGIAMoCRInCgd0dW5uZWxzGAcgAygLMhYuZHJvdmVyLnYxLlR1bm5lbE9yZGVyEiEKBnRpbWVycxgIIAEoCzIRLmRyb3Zlci52MS5UaW1lcnMSEgoKY2hlY2twb2ludBgeIAMoCSJtCghMb2dDaHVuaxILCgN1aWQYASABKAkSJAoGc3RyZWFtGAIgASgOMhQuZHJvdmVyLnYxLkxvZ1N0cmVhbRIOCgZvZmZzZXQYAyABKAMSDQoFYXRfbXMYBCABKAMSDwoHY29udGVudBgFIAEoDCI4ChFBcHBlbmRMb2dzUmVxdWVzdBIjCgZjaHVua3MYASADKAsyEy5kcm92ZXIudjEuTG9nQ2h1bmsiSwoGTG9nQWNrEgsKA3VpZBgBIAEoCRIkCgZzdHJlYW0YAiABKA4yFC5kcm92ZXIudjEuTG9nU3RyZWFtEg4KBm9mZnNldBgDIAEoAyI1ChJBcHBlbmRMb2dzUmVzcG9uc2USHwoEYWNrcxgBIAMoCzIRLmRyb3Zlci52MS5Mb2dBY2sywwMKBUFnZW50EjcKBEpvaW4SFi5kcm92ZXIudjEuSm9pblJlcXVlc3QaFy5kcm92ZXIudjEuSm9pblJlc3BvbnNlEjcKBFN5bmMSFi5kcm92ZXIudjEuU3luY1JlcXVlc3QaFy5kcm92ZXIudjEuU3luY1Jlc3BvbnNlEkkKCkFwcGVuZExvZ3MSHC5kcm92ZXIudjEuQXBwZW5kTG9nc1JlcXVlc3QaHS5kcm92ZXIudjEuQXBwZW5kTG9nc1Jlc3BvbnNlElIKDUFkZENoZWNrcG9pbnQSHy5kcm92ZXIudjEuQWRkQ2hlY2twb2ludFJlcXVlc3QaIC5kcm92ZXIudjEuQWRkQ2hlY2twb2ludFJlc3BvbnNlElUKDkF0dGVtcHRTZWNyZXRzEiAuZHJvdmVyLnYxLkF0dGVtcHRTZWNyZXRzUmVxdWVzdBohLmRyb3Zlci52MS5BdHRlbXB0U2VjcmV0c1Jlc3BvbnNlElIKDUF0dGVtcHRBY2Nlc3MSHy5kcm92ZXIudjEuQXR0ZW1wdEFjY2Vzc1JlcXVlc3QaIC5kcm92ZXIudjEuQXR0ZW1wdEFjY2Vzc1Jlc3BvbnNlYgZwcm90bzM", [file_drover_v1_fleet, file_drover_v1_job]);
+  fileDesc("ChVkcm92ZXIvdjEvYWdlbnQucHJvdG8SCWRyb3Zlci52MSKGAQoPV29ya2VyUmVzb3VyY2VzEhIKCmNwdV9taWxsaXMYASABKAMSFAoMbWVtb3J5X2J5dGVzGAIgASgDEiIKB2RldmljZXMYAyADKAsyES5kcm92ZXIudjEuRGV2aWNlEhIKCmZpcnN0X3BvcnQYBCABKAUSEQoJbGFzdF9wb3J0GAUgASgFIjkKCkFnZW50VGVybXMSDwoHdGVuYW50cxgBIAMoCRIaChJpbnRlcnJ1cHRpYmxlX29ubHkYAiABKAgi0AIKC0pvaW5SZXF1ZXN0EgwKBG5hbWUYASABKAkSDwoHbWFjaGluZRgCIAEoCRIPCgdib290X2lkGAMgASgJEg8KB2FkZHJlc3MYBCABKAkSDwoHbmV0d29yaxgFIAEoCRIVCg1hZ2VudF92ZXJzaW9uGAYgASgJEhQKDGNhcGFiaWxpdGllcxgHIAMoCRI6CgphdHRyaWJ1dGVzGAggAygLMiYuZHJvdmVyLnYxLkpvaW5SZXF1ZXN0LkF0dHJpYnV0ZXNFbnRyeRItCglyZXNvdXJjZXMYCSABKAsyGi5kcm92ZXIudjEuV29ya2VyUmVzb3VyY2VzEiQKBXRlcm1zGAogASgLMhUuZHJvdmVyLnYxLkFnZW50VGVybXMaMQoPQXR0cmlidXRlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiaQoGVGltZXJzEhcKD3dvcmtlcl9sZWFzZV9tcxgBIAEoAxIYChBhdHRlbXB0X2xlYXNlX21zGAIgASgDEhYKDmtpbGxfbWFyZ2luX21zGAMgASgDEhQKDGxvbmdfcG9sbF9tcxgEIAEoAyJzCgxKb2luUmVzcG9uc2USDgoGd29ya2VyGAEgASgJEg0KBXRva2VuGAIgASgJEhIKCmNsdXN0ZXJfaWQYAyABKAkSDQoFZXBvY2gYBCABKAMSIQoGdGltZXJzGAUgASgLMhEuZHJvdmVyLnYxLlRpbWVycyLgBAoLT2JzZXJ2YXRpb24SCwoDdWlkGAEgASgJEiYKBXN0YXRlGAIgASgOMhcuZHJvdmVyLnYxLkF0dGVtcHRTdGF0ZRIiCgVjYXVzZRgDIAEoDjITLmRyb3Zlci52MS5FbmRDYXVzZRIWCglleGl0X2NvZGUYBCABKAVIAIgBARITCgZzaWduYWwYBSABKAlIAYgBARIUCgdtZXNzYWdlGAYgASgJSAKIAQESFwoKaG9zdF9mYXVsdBgHIAEoCEgDiAEBEhkKDHN0ZG91dF9ieXRlcxgIIAEoA0gEiAEBEhkKDHN0ZGVycl9ieXRlcxgJIAEoA0gFiAEBEjAKBWZhY3RzGAogAygLMiEuZHJvdmVyLnYxLk9ic2VydmF0aW9uLkZhY3RzRW50cnkSFQoIcHJvZ3Jlc3MYCyABKAlIBogBARItCgZyZXN1bHQYDCABKAsyGC5kcm92ZXIudjEuQXR0ZW1wdFJlc3VsdEgHiAEBEhAKCHVuc3RvcmVkGA0gASgIEgwKBGhlbGQYDiABKAgSKQoEaWRsZRgPIAEoCzIWLmRyb3Zlci52MS5JZGxlRGV2aWNlc0gIiAEBGiwKCkZhY3RzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIMCgpfZXhpdF9jb2RlQgkKB19zaWduYWxCCgoIX21lc3NhZ2VCDQoLX2hvc3RfZmF1bHRCDwoNX3N0ZG91dF9ieXRlc0IPCg1fc3RkZXJyX2J5dGVzQgsKCV9wcm9ncmVzc0IJCgdfcmVzdWx0QgcKBV9pZGxlIiwKC0lkbGVEZXZpY2VzEg8KB21lc3NhZ2UYASABKAkSDAoEc3RvcBgCIAEoCCIwCg1BdHRlbXB0UmVzdWx0EhAKCG1hbmlmZXN0GAEgASgJEg0KBWJ5dGVzGAIgASgDImMKFEFkZENoZWNrcG9pbnRSZXF1ZXN0EgsKA3VpZBgBIAEoCRIQCghtYW5pZmVzdBgCIAEoCRINCgVieXRlcxgDIAEoAxINCgVmaWxlcxgEIAEoBRIOCgZyZWFzb24YBSABKAkiFwoVQWRkQ2hlY2twb2ludFJlc3BvbnNlIiQKFUF0dGVtcHRTZWNyZXRzUmVxdWVzdBILCgN1aWQYASABKAkipAEKFkF0dGVtcHRTZWNyZXRzUmVzcG9uc2USPQoGdmFsdWVzGAEgAygLMi0uZHJvdmVyLnYxLkF0dGVtcHRTZWNyZXRzUmVzcG9uc2UuVmFsdWVzRW50cnkSEgoFdG9rZW4YAiABKAlIAIgBARotCgtWYWx1ZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQggKBl90b2tlbiIjChRBdHRlbXB0QWNjZXNzUmVxdWVzdBILCgN1aWQYASABKAkibQoVQXR0ZW1wdEFjY2Vzc1Jlc3BvbnNlEhMKBnRlbmFudBgBIAEoCUgAiAEBEhAKA2pvYhgCIAEoCUgBiAEBEhEKBHRhc2sYAyABKAlIAogBAUIJCgdfdGVuYW50QgYKBF9qb2JCBwoFX3Rhc2sikQEKC1N5bmNSZXF1ZXN0Eg4KBndvcmtlchgBIAEoCRIPCgdib290X2lkGAIgASgJEg0KBXN0YXJ0GAMgASgDEgsKA3NlcRgEIAEoAxIoCghvYnNlcnZlZBgFIAMoCzIWLmRyb3Zlci52MS5PYnNlcnZhdGlvbhIMCgR3YWl0GAYgASgIEg0KBWVwb2NoGAcgASgDIi0KCkdhbmdNZW1iZXISDgoGd29ya2VyGAEgASgJEg8KB2FkZHJlc3MYAiABKAkiOwoKR2FuZ01hc3RlchIOCgZ3b3JrZXIYASABKAkSDwoHYWRkcmVzcxgCIAEoCRIMCgRwb3J0GAMgASgFIroBCglHYW5nT3JkZXISDAoEcmFuaxgBIAEoBRIMCgRzaXplGAIgASgFEg0KBXJvdW5kGAMgASgFEg0KBXRva2VuGAQgASgJEg4KBndvcmtlchgFIAEoCRIlCgZtYXN0ZXIYBiABKAsyFS5kcm92ZXIudjEuR2FuZ01hc3RlchImCgdtZW1iZXJzGAcgAygLMhUuZHJvdmVyLnYxLkdhbmdNZW1iZXISFAoMdmlzaWJsZV9ncHVzGAggAygFIioKC0RldmljZUdyYW50Eg0KBWluZGV4GAEgASgFEgwKBGtpbmQYAiABKAkiogYKDEF0dGVtcHRPcmRlchILCgN1aWQYASABKAkSCwoDam9iGAIgASgJEgwKBHRhc2sYAyABKAkSDQoFaW5kZXgYBCABKAUSCQoBbhgFIAEoBRIPCgdjb21tYW5kGAYgAygJEi0KA2VudhgHIAMoCzIgLmRyb3Zlci52MS5BdHRlbXB0T3JkZXIuRW52RW50cnkSDwoHd29ya2RpchgIIAEoCRISCgpjcHVfbWlsbGlzGAkgASgDEhQKDG1lbW9yeV9ieXRlcxgKIAEoAxInCgdkZXZpY2VzGAsgAygLMhYuZHJvdmVyLnYxLkRldmljZUdyYW50Eg0KBXNoYXJlGAwgASgFEg0KBXBvcnRzGA0gAygFEhAKCGdyYWNlX21zGA4gASgDEhgKEGF0dGVtcHRfbGVhc2VfbXMYDyABKAMSIgoEZ2FuZxgQIAEoCzIULmRyb3Zlci52MS5HYW5nT3JkZXISIgoEY29kZRgeIAEoCzIPLmRyb3Zlci52MS5Db2RlSACIAQESIAoGaW5wdXRzGB8gAygLMhAuZHJvdmVyLnYxLklucHV0EjAKC2Vudmlyb25tZW50GCAgASgLMhYuZHJvdmVyLnYxLkVudmlyb25tZW50SAGIAQESMQoKY2hlY2twb2ludBghIAEoCzIYLmRyb3Zlci52MS5DaGVja3BvaW50aW5nSAKIAQESDwoHcmVzdG9yZRgiIAMoCRIlCgdzZWNyZXRzGCMgAygLMhQuZHJvdmVyLnYxLlNlY3JldFVzZRIPCgdvdXRwdXRzGCQgAygJEhoKEmtlZXBfb25fZmFpbHVyZV9tcxglIAEoAxIVCg10aW1lX2xpbWl0X21zGCYgASgDEhIKCm1heV9zdWJtaXQYJyABKAgSJgoEaWRsZRgoIAEoCzITLmRyb3Zlci52MS5JZGxlUnVsZUgDiAEBGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBwoFX2NvZGVCDgoMX2Vudmlyb25tZW50Qg0KC19jaGVja3BvaW50QgcKBV9pZGxlIk4KCVN0b3BPcmRlchILCgN1aWQYASABKAkSIgoFY2F1c2UYAiABKA4yEy5kcm92ZXIudjEuRW5kQ2F1c2USEAoIZ3JhY2VfbXMYAyABKAMiMgoLVHVubmVsT3JkZXISEwoLZ2F0ZXdheV91cmwYASABKAkSDgoGdGlja2V0GAIgASgJIokCCgxTeW5jUmVzcG9uc2USEgoKY2x1c3Rlcl9pZBgBIAEoCRINCgVlcG9jaBgCIAEoAxISCgpnZW5lcmF0aW9uGAMgASgDEigKB2Rlc2lyZWQYBCADKAsyFy5kcm92ZXIudjEuQXR0ZW1wdE9yZGVyEiIKBHN0b3AYBSADKAsyFC5kcm92ZXIudjEuU3RvcE9yZGVyEhQKDGFja25vd2xlZGdlZBgGIAMoCRInCgd0dW5uZWxzGAcgAygLMhYuZHJvdmVyLnYxLlR1bm5lbE9yZGVyEiEKBnRpbWVycxgIIAEoCzIRLmRyb3Zlci52MS5UaW1lcnMSEgoKY2hlY2twb2ludBgeIAMoCSJtCghMb2dDaHVuaxILCgN1aWQYASABKAkSJAoGc3RyZWFtGAIgASgOMhQuZHJvdmVyLnYxLkxvZ1N0cmVhbRIOCgZvZmZzZXQYAyABKAMSDQoFYXRfbXMYBCABKAMSDwoHY29udGVudBgFIAEoDCI4ChFBcHBlbmRMb2dzUmVxdWVzdBIjCgZjaHVua3MYASADKAsyEy5kcm92ZXIudjEuTG9nQ2h1bmsiSwoGTG9nQWNrEgsKA3VpZBgBIAEoCRIkCgZzdHJlYW0YAiABKA4yFC5kcm92ZXIudjEuTG9nU3RyZWFtEg4KBm9mZnNldBgDIAEoAyI1ChJBcHBlbmRMb2dzUmVzcG9uc2USHwoEYWNrcxgBIAMoCzIRLmRyb3Zlci52MS5Mb2dBY2sywwMKBUFnZW50EjcKBEpvaW4SFi5kcm92ZXIudjEuSm9pblJlcXVlc3QaFy5kcm92ZXIudjEuSm9pblJlc3BvbnNlEjcKBFN5bmMSFi5kcm92ZXIudjEuU3luY1JlcXVlc3QaFy5kcm92ZXIudjEuU3luY1Jlc3BvbnNlEkkKCkFwcGVuZExvZ3MSHC5kcm92ZXIudjEuQXBwZW5kTG9nc1JlcXVlc3QaHS5kcm92ZXIudjEuQXBwZW5kTG9nc1Jlc3BvbnNlElIKDUFkZENoZWNrcG9pbnQSHy5kcm92ZXIudjEuQWRkQ2hlY2twb2ludFJlcXVlc3QaIC5kcm92ZXIudjEuQWRkQ2hlY2twb2ludFJlc3BvbnNlElUKDkF0dGVtcHRTZWNyZXRzEiAuZHJvdmVyLnYxLkF0dGVtcHRTZWNyZXRzUmVxdWVzdBohLmRyb3Zlci52MS5BdHRlbXB0U2VjcmV0c1Jlc3BvbnNlElIKDUF0dGVtcHRBY2Nlc3MSHy5kcm92ZXIudjEuQXR0ZW1wdEFjY2Vzc1JlcXVlc3QaIC5kcm92ZXIudjEuQXR0ZW1wdEFjY2Vzc1Jlc3BvbnNlYgZwcm90bzM", [file_drover_v1_fleet, file_drover_v1_job]);
 
 /**
  * What a worker has.
@@ -333,6 +333,13 @@ export type Observation = Message<"drover.v1.Observation"> & {
    * @generated from field: bool held = 14;
    */
   held: boolean;
+
+  /**
+   * RUNNING only: its devices have nothing to do.
+   *
+   * @generated from field: optional drover.v1.IdleDevices idle = 15;
+   */
+  idle?: IdleDevices | undefined;
 };
 
 /**
@@ -341,6 +348,34 @@ export type Observation = Message<"drover.v1.Observation"> & {
  */
 export const ObservationSchema: GenMessage<Observation> = /*@__PURE__*/
   messageDesc(file_drover_v1_agent, 5);
+
+/**
+ * Devices that were used less than a rule allows, for as long as it allows.
+ *
+ * @generated from message drover.v1.IdleDevices
+ */
+export type IdleDevices = Message<"drover.v1.IdleDevices"> & {
+  /**
+   * For a person.
+   *
+   * @generated from field: string message = 1;
+   */
+  message: string;
+
+  /**
+   * The rule says that the attempt shall be stopped.
+   *
+   * @generated from field: bool stop = 2;
+   */
+  stop: boolean;
+};
+
+/**
+ * Describes the message drover.v1.IdleDevices.
+ * Use `create(IdleDevicesSchema)` to create a new message.
+ */
+export const IdleDevicesSchema: GenMessage<IdleDevices> = /*@__PURE__*/
+  messageDesc(file_drover_v1_agent, 6);
 
 /**
  * What an attempt left.
@@ -366,7 +401,7 @@ export type AttemptResult = Message<"drover.v1.AttemptResult"> & {
  * Use `create(AttemptResultSchema)` to create a new message.
  */
 export const AttemptResultSchema: GenMessage<AttemptResult> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 6);
+  messageDesc(file_drover_v1_agent, 7);
 
 /**
  * A checkpoint whose blobs are stored.
@@ -405,7 +440,7 @@ export type AddCheckpointRequest = Message<"drover.v1.AddCheckpointRequest"> & {
  * Use `create(AddCheckpointRequestSchema)` to create a new message.
  */
 export const AddCheckpointRequestSchema: GenMessage<AddCheckpointRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 7);
+  messageDesc(file_drover_v1_agent, 8);
 
 /**
  * Nothing to say.
@@ -420,7 +455,7 @@ export type AddCheckpointResponse = Message<"drover.v1.AddCheckpointResponse"> &
  * Use `create(AddCheckpointResponseSchema)` to create a new message.
  */
 export const AddCheckpointResponseSchema: GenMessage<AddCheckpointResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 8);
+  messageDesc(file_drover_v1_agent, 9);
 
 /**
  * Which attempt.
@@ -439,7 +474,7 @@ export type AttemptSecretsRequest = Message<"drover.v1.AttemptSecretsRequest"> &
  * Use `create(AttemptSecretsRequestSchema)` to create a new message.
  */
 export const AttemptSecretsRequestSchema: GenMessage<AttemptSecretsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 9);
+  messageDesc(file_drover_v1_agent, 10);
 
 /**
  * What an attempt may know and others may not.
@@ -467,7 +502,7 @@ export type AttemptSecretsResponse = Message<"drover.v1.AttemptSecretsResponse">
  * Use `create(AttemptSecretsResponseSchema)` to create a new message.
  */
 export const AttemptSecretsResponseSchema: GenMessage<AttemptSecretsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 10);
+  messageDesc(file_drover_v1_agent, 11);
 
 /**
  * Which attempt.
@@ -486,7 +521,7 @@ export type AttemptAccessRequest = Message<"drover.v1.AttemptAccessRequest"> & {
  * Use `create(AttemptAccessRequestSchema)` to create a new message.
  */
 export const AttemptAccessRequestSchema: GenMessage<AttemptAccessRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 11);
+  messageDesc(file_drover_v1_agent, 12);
 
 /**
  * Absent fields: the worker does not run it.
@@ -515,7 +550,7 @@ export type AttemptAccessResponse = Message<"drover.v1.AttemptAccessResponse"> &
  * Use `create(AttemptAccessResponseSchema)` to create a new message.
  */
 export const AttemptAccessResponseSchema: GenMessage<AttemptAccessResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 12);
+  messageDesc(file_drover_v1_agent, 13);
 
 /**
  * What the agent observes.
@@ -573,7 +608,7 @@ export type SyncRequest = Message<"drover.v1.SyncRequest"> & {
  * Use `create(SyncRequestSchema)` to create a new message.
  */
 export const SyncRequestSchema: GenMessage<SyncRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 13);
+  messageDesc(file_drover_v1_agent, 14);
 
 /**
  * A member of a gang, for people.
@@ -599,7 +634,7 @@ export type GangMember = Message<"drover.v1.GangMember"> & {
  * Use `create(GangMemberSchema)` to create a new message.
  */
 export const GangMemberSchema: GenMessage<GangMember> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 14);
+  messageDesc(file_drover_v1_agent, 15);
 
 /**
  * Where the members of a gang meet.
@@ -630,7 +665,7 @@ export type GangMaster = Message<"drover.v1.GangMaster"> & {
  * Use `create(GangMasterSchema)` to create a new message.
  */
 export const GangMasterSchema: GenMessage<GangMaster> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 15);
+  messageDesc(file_drover_v1_agent, 16);
 
 /**
  * What a member of a gang must know to meet the others before its command starts.
@@ -694,7 +729,7 @@ export type GangOrder = Message<"drover.v1.GangOrder"> & {
  * Use `create(GangOrderSchema)` to create a new message.
  */
 export const GangOrderSchema: GenMessage<GangOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 16);
+  messageDesc(file_drover_v1_agent, 17);
 
 /**
  * A device an attempt may use.
@@ -720,7 +755,7 @@ export type DeviceGrant = Message<"drover.v1.DeviceGrant"> & {
  * Use `create(DeviceGrantSchema)` to create a new message.
  */
 export const DeviceGrantSchema: GenMessage<DeviceGrant> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 17);
+  messageDesc(file_drover_v1_agent, 18);
 
 /**
  * Everything an agent needs to run one attempt.
@@ -873,6 +908,13 @@ export type AttemptOrder = Message<"drover.v1.AttemptOrder"> & {
    * @generated from field: bool may_submit = 39;
    */
   maySubmit: boolean;
+
+  /**
+   * When its devices count as idle.
+   *
+   * @generated from field: optional drover.v1.IdleRule idle = 40;
+   */
+  idle?: IdleRule | undefined;
 };
 
 /**
@@ -880,7 +922,7 @@ export type AttemptOrder = Message<"drover.v1.AttemptOrder"> & {
  * Use `create(AttemptOrderSchema)` to create a new message.
  */
 export const AttemptOrderSchema: GenMessage<AttemptOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 18);
+  messageDesc(file_drover_v1_agent, 19);
 
 /**
  * Ends one attempt.
@@ -911,7 +953,7 @@ export type StopOrder = Message<"drover.v1.StopOrder"> & {
  * Use `create(StopOrderSchema)` to create a new message.
  */
 export const StopOrderSchema: GenMessage<StopOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 19);
+  messageDesc(file_drover_v1_agent, 20);
 
 /**
  * Asks the agent to dial a gateway.
@@ -937,7 +979,7 @@ export type TunnelOrder = Message<"drover.v1.TunnelOrder"> & {
  * Use `create(TunnelOrderSchema)` to create a new message.
  */
 export const TunnelOrderSchema: GenMessage<TunnelOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 20);
+  messageDesc(file_drover_v1_agent, 21);
 
 /**
  * What should be. An agent ignores an answer with a lower (epoch, generation) than it has seen.
@@ -1005,7 +1047,7 @@ export type SyncResponse = Message<"drover.v1.SyncResponse"> & {
  * Use `create(SyncResponseSchema)` to create a new message.
  */
 export const SyncResponseSchema: GenMessage<SyncResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 21);
+  messageDesc(file_drover_v1_agent, 22);
 
 /**
  * A run of bytes of one attempt's output.
@@ -1048,7 +1090,7 @@ export type LogChunk = Message<"drover.v1.LogChunk"> & {
  * Use `create(LogChunkSchema)` to create a new message.
  */
 export const LogChunkSchema: GenMessage<LogChunk> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 22);
+  messageDesc(file_drover_v1_agent, 23);
 
 /**
  * Output to store.
@@ -1067,7 +1109,7 @@ export type AppendLogsRequest = Message<"drover.v1.AppendLogsRequest"> & {
  * Use `create(AppendLogsRequestSchema)` to create a new message.
  */
 export const AppendLogsRequestSchema: GenMessage<AppendLogsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 23);
+  messageDesc(file_drover_v1_agent, 24);
 
 /**
  * Everything below `offset` is on disk at the controller.
@@ -1096,7 +1138,7 @@ export type LogAck = Message<"drover.v1.LogAck"> & {
  * Use `create(LogAckSchema)` to create a new message.
  */
 export const LogAckSchema: GenMessage<LogAck> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 24);
+  messageDesc(file_drover_v1_agent, 25);
 
 /**
  * One per chunk sent, in order.
@@ -1115,7 +1157,7 @@ export type AppendLogsResponse = Message<"drover.v1.AppendLogsResponse"> & {
  * Use `create(AppendLogsResponseSchema)` to create a new message.
  */
 export const AppendLogsResponseSchema: GenMessage<AppendLogsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 25);
+  messageDesc(file_drover_v1_agent, 26);
 
 /**
  * Called by agents only. Metadata: `authorization: Bearer <join token>` for Join, the worker token

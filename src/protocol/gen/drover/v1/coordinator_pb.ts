@@ -19,6 +19,8 @@ import type { Cluster, LoopHealth, Principal, Token, TokenKind, Worker } from ".
 import { file_drover_v1_fleet } from "./fleet_pb.ts";
 import type { Attempt, Checkpoint, Event, Job, JobSpec, JobState, LogRecord, QueueEntry, Task } from "./job_pb.ts";
 import { file_drover_v1_job } from "./job_pb.ts";
+import type { Receipt } from "./receipt_pb.ts";
+import { file_drover_v1_receipt } from "./receipt_pb.ts";
 import type { Budget, BudgetLimits, Plan, UsageBy, UsageRow, Why } from "./schedule_pb.ts";
 import { file_drover_v1_schedule } from "./schedule_pb.ts";
 import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
@@ -28,7 +30,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file drover/v1/coordinator.proto.
  */
 export const file_drover_v1_coordinator: GenFile = /*@__PURE__*/
-  fileDesc("Chtkcm92ZXIvdjEvY29vcmRpbmF0b3IucHJvdG8SCWRyb3Zlci52MSI8CgtQYWdlUmVxdWVzdBITCgZjdXJzb3IYASABKAlIAIgBARINCgVsaW1pdBgCIAEoBUIJCgdfY3Vyc29yIiUKE0F1dGhlbnRpY2F0ZVJlcXVlc3QSDgoGc2VjcmV0GAEgASgJIlIKFEF1dGhlbnRpY2F0ZVJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIULmRyb3Zlci52MS5QcmluY2lwYWxIAIgBAUIMCgpfcHJpbmNpcGFsIo4BChFTdWJtaXRKb2JzUmVxdWVzdBIhCgVzcGVjcxgBIAMoCzISLmRyb3Zlci52MS5Kb2JTcGVjEhwKD2lkZW1wb3RlbmN5X2tleRgCIAEoCUgAiAEBEhYKCWJvZHlfaGFzaBgDIAEoCUgBiAEBQhIKEF9pZGVtcG90ZW5jeV9rZXlCDAoKX2JvZHlfaGFzaCIzChJTdWJtaXRKb2JzUmVzcG9uc2USCwoDaWRzGAEgAygJEhAKCHJlcGxheWVkGAIgASgIIhsKDUdldEpvYlJlcXVlc3QSCgoCaWQYASABKAkiLQoOR2V0Sm9iUmVzcG9uc2USGwoDam9iGAEgASgLMg4uZHJvdmVyLnYxLkpvYiK1AQoPTGlzdEpvYnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QSIgoFc3RhdGUYAiABKA4yEy5kcm92ZXIudjEuSm9iU3RhdGUSEQoEbmFtZRgDIAEoCUgAiAEBEhIKBW93bmVyGAQgASgJSAGIAQESEwoGcGFyZW50GAUgASgJSAKIAQFCBwoFX25hbWVCCAoGX293bmVyQgkKB19wYXJlbnQiWgoQTGlzdEpvYnNSZXNwb25zZRIcCgRqb2JzGAEgAygLMg4uZHJvdmVyLnYxLkpvYhIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIeChBDYW5jZWxKb2JSZXF1ZXN0EgoKAmlkGAEgASgJIjAKEUNhbmNlbEpvYlJlc3BvbnNlEhsKA2pvYhgBIAEoCzIOLmRyb3Zlci52MS5Kb2IiLQoOV2FpdEpvYlJlcXVlc3QSCgoCaWQYASABKAkSDwoHd2FpdF9tcxgCIAEoAyIuCg9XYWl0Sm9iUmVzcG9uc2USGwoDam9iGAEgASgLMg4uZHJvdmVyLnYxLkpvYiJFChBMaXN0VGFza3NSZXF1ZXN0EgsKA2pvYhgBIAEoCRIkCgRwYWdlGAIgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0Il0KEUxpc3RUYXNrc1Jlc3BvbnNlEh4KBXRhc2tzGAEgAygLMg8uZHJvdmVyLnYxLlRhc2sSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiZAoTTGlzdEF0dGVtcHRzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdBIRCgR0YXNrGAMgASgFSACIAQFCBwoFX3Rhc2siZgoUTGlzdEF0dGVtcHRzUmVzcG9uc2USJAoIYXR0ZW1wdHMYASADKAsyEi5kcm92ZXIudjEuQXR0ZW1wdBIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciJGChFMaXN0RXZlbnRzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJgChJMaXN0RXZlbnRzUmVzcG9uc2USIAoGZXZlbnRzGAEgAygLMhAuZHJvdmVyLnYxLkV2ZW50EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yImcKFkxpc3RDaGVja3BvaW50c1JlcXVlc3QSCwoDam9iGAEgASgJEiQKBHBhZ2UYAiABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QSEQoEdGFzaxgDIAEoBUgAiAEBQgcKBV90YXNrIkMKGFJlcXVlc3RDaGVja3BvaW50UmVxdWVzdBILCgNqb2IYASABKAkSEQoEdGFzaxgCIAEoBUgAiAEBQgcKBV90YXNrIioKGVJlcXVlc3RDaGVja3BvaW50UmVzcG9uc2USDQoFdGFza3MYASADKAkibwoXTGlzdENoZWNrcG9pbnRzUmVzcG9uc2USKgoLY2hlY2twb2ludHMYASADKAsyFS5kcm92ZXIudjEuQ2hlY2twb2ludBIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciI4ChBMaXN0QXVkaXRSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiXwoRTGlzdEF1ZGl0UmVzcG9uc2USIAoGZXZlbnRzGAEgAygLMhAuZHJvdmVyLnYxLkV2ZW50EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIl0KE1JlY29yZEFjY2Vzc1JlcXVlc3QSCwoDaG93GAEgASgJEg8KB2F0dGVtcHQYAiABKAkSKAoHZGV0YWlscxgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QiFgoUUmVjb3JkQWNjZXNzUmVzcG9uc2UipgEKD1JlYWRMb2dzUmVxdWVzdBILCgNqb2IYASABKAkSDQoFYWZ0ZXIYAiABKAMSEQoEdGFzaxgDIAEoBUgAiAEBEhUKCHNpbmNlX21zGAQgASgDSAGIAQESFwoKdGFpbF9saW5lcxgFIAEoBUgCiAEBEg8KB3dhaXRfbXMYBiABKANCBwoFX3Rhc2tCCwoJX3NpbmNlX21zQg0KC190YWlsX2xpbmVzIlkKEFJlYWRMb2dzUmVzcG9uc2USJQoHcmVjb3JkcxgBIAMoCzIULmRyb3Zlci52MS5Mb2dSZWNvcmQSDAoEbmV4dBgCIAEoAxIQCghjb21wbGV0ZRgDIAEoCCKqAQoUU3RyZWFtSm9iTG9nc1JlcXVlc3QSCwoDam9iGAEgASgJEg0KBWFmdGVyGAIgASgDEhEKBHRhc2sYAyABKAVIAIgBARIVCghzaW5jZV9tcxgEIAEoA0gBiAEBEhcKCnRhaWxfbGluZXMYBSABKAVIAogBARIOCgZmb2xsb3cYBiABKAhCBwoFX3Rhc2tCCwoJX3NpbmNlX21zQg0KC190YWlsX2xpbmVzIl4KFVN0cmVhbUpvYkxvZ3NSZXNwb25zZRIlCgdyZWNvcmRzGAEgAygLMhQuZHJvdmVyLnYxLkxvZ1JlY29yZBIMCgRuZXh0GAIgASgDEhAKCGNvbXBsZXRlGAMgASgIIjcKD0dldFF1ZXVlUmVxdWVzdBIkCgRwYWdlGAEgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0ImQKEEdldFF1ZXVlUmVzcG9uc2USJgoHZW50cmllcxgBIAMoCzIVLmRyb3Zlci52MS5RdWV1ZUVudHJ5EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIiAKEUV4cGxhaW5Kb2JSZXF1ZXN0EgsKA2pvYhgBIAEoCSIxChJFeHBsYWluSm9iUmVzcG9uc2USGwoDd2h5GAEgASgLMg4uZHJvdmVyLnYxLldoeSIyCg5QbGFuSm9iUmVxdWVzdBIgCgRzcGVjGAEgASgLMhIuZHJvdmVyLnYxLkpvYlNwZWMiMAoPUGxhbkpvYlJlc3BvbnNlEh0KBHBsYW4YASABKAsyDy5kcm92ZXIudjEuUGxhbiIUChJMaXN0QnVkZ2V0c1JlcXVlc3QiOQoTTGlzdEJ1ZGdldHNSZXNwb25zZRIiCgdidWRnZXRzGAEgAygLMhEuZHJvdmVyLnYxLkJ1ZGdldCI7ChBTZXRCdWRnZXRSZXF1ZXN0EicKBmJ1ZGdldBgBIAEoCzIXLmRyb3Zlci52MS5CdWRnZXRMaW1pdHMiNgoRU2V0QnVkZ2V0UmVzcG9uc2USIQoGYnVkZ2V0GAEgASgLMhEuZHJvdmVyLnYxLkJ1ZGdldCIzChNEZWxldGVCdWRnZXRSZXF1ZXN0Eg4KBnRlbmFudBgBIAEoCRIMCgR1c2VyGAIgASgJIhYKFERlbGV0ZUJ1ZGdldFJlc3BvbnNlImcKD0dldFVzYWdlUmVxdWVzdBIQCghzaW5jZV9tcxgBIAEoAxIVCgh1bnRpbF9tcxgCIAEoA0gAiAEBEh4KAmJ5GAMgASgOMhIuZHJvdmVyLnYxLlVzYWdlQnlCCwoJX3VudGlsX21zIjUKEEdldFVzYWdlUmVzcG9uc2USIQoEcm93cxgBIAMoCzITLmRyb3Zlci52MS5Vc2FnZVJvdyITChFHZXRDbHVzdGVyUmVxdWVzdCI5ChJHZXRDbHVzdGVyUmVzcG9uc2USIwoHY2x1c3RlchgBIAEoCzISLmRyb3Zlci52MS5DbHVzdGVyIjoKEkxpc3RXb3JrZXJzUmVxdWVzdBIkCgRwYWdlGAEgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0ImMKE0xpc3RXb3JrZXJzUmVzcG9uc2USIgoHd29ya2VycxgBIAMoCzIRLmRyb3Zlci52MS5Xb3JrZXISGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiNgoSU2V0RHJhaW5pbmdSZXF1ZXN0Eg4KBndvcmtlchgBIAEoCRIQCghkcmFpbmluZxgCIAEoCCI4ChNTZXREcmFpbmluZ1Jlc3BvbnNlEiEKBndvcmtlchgBIAEoCzIRLmRyb3Zlci52MS5Xb3JrZXIiOQoRTGlzdFRva2Vuc1JlcXVlc3QSJAoEcGFnZRgBIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJgChJMaXN0VG9rZW5zUmVzcG9uc2USIAoGdG9rZW5zGAEgAygLMhAuZHJvdmVyLnYxLlRva2VuEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yItYBChJDcmVhdGVUb2tlblJlcXVlc3QSIgoEa2luZBgBIAEoDjIULmRyb3Zlci52MS5Ub2tlbktpbmQSDAoEbmFtZRgCIAEoCRIRCgR1c2VyGAMgASgJSACIAQESDgoGc2NvcGVzGAQgAygJEhEKBHBvb2wYBSABKAlIAYgBARIYChBtYXhfbGl2ZV93b3JrZXJzGAYgASgFEhoKDWV4cGlyZXNfaW5fbXMYByABKANIAogBAUIHCgVfdXNlckIHCgVfcG9vbEIQCg5fZXhwaXJlc19pbl9tcyI2ChNDcmVhdGVUb2tlblJlc3BvbnNlEh8KBXRva2VuGAEgASgLMhAuZHJvdmVyLnYxLlRva2VuIiAKElJldm9rZVRva2VuUmVxdWVzdBIKCgJpZBgBIAEoCSI2ChNSZXZva2VUb2tlblJlc3BvbnNlEh8KBXRva2VuGAEgASgLMhAuZHJvdmVyLnYxLlRva2VuIjcKFlJlZ2lzdGVyR2F0ZXdheVJlcXVlc3QSCwoDdXJsGAEgASgJEhAKCGxlYXNlX21zGAIgASgDIhkKF1JlZ2lzdGVyR2F0ZXdheVJlc3BvbnNlIjYKEU9wZW5UdW5uZWxSZXF1ZXN0EgwKBHRhc2sYASABKAkSEwoLZ2F0ZXdheV91cmwYAiABKAkiSgoST3BlblR1bm5lbFJlc3BvbnNlEhMKC3RpY2tldF9oYXNoGAEgASgJEg4KBndvcmtlchgCIAEoCRIPCgdhdHRlbXB0GAMgASgJIhIKEFJlYWRpbmVzc1JlcXVlc3QiWQoRUmVhZGluZXNzUmVzcG9uc2USDQoFcmVhZHkYASABKAgSDwoHcmVhc29ucxgCIAMoCRIkCgVsb29wcxgDIAMoCzIVLmRyb3Zlci52MS5Mb29wSGVhbHRoIhAKDk1ldHJpY3NSZXF1ZXN0Ih8KD01ldHJpY3NSZXNwb25zZRIMCgR0ZXh0GAEgASgJMqEVCgtDb29yZGluYXRvchJPCgxBdXRoZW50aWNhdGUSHi5kcm92ZXIudjEuQXV0aGVudGljYXRlUmVxdWVzdBofLmRyb3Zlci52MS5BdXRoZW50aWNhdGVSZXNwb25zZRJJCgpTdWJtaXRKb2JzEhwuZHJvdmVyLnYxLlN1Ym1pdEpvYnNSZXF1ZXN0Gh0uZHJvdmVyLnYxLlN1Ym1pdEpvYnNSZXNwb25zZRI9CgZHZXRKb2ISGC5kcm92ZXIudjEuR2V0Sm9iUmVxdWVzdBoZLmRyb3Zlci52MS5HZXRKb2JSZXNwb25zZRJDCghMaXN0Sm9icxIaLmRyb3Zlci52MS5MaXN0Sm9ic1JlcXVlc3QaGy5kcm92ZXIudjEuTGlzdEpvYnNSZXNwb25zZRJGCglDYW5jZWxKb2ISGy5kcm92ZXIudjEuQ2FuY2VsSm9iUmVxdWVzdBocLmRyb3Zlci52MS5DYW5jZWxKb2JSZXNwb25zZRJACgdXYWl0Sm9iEhkuZHJvdmVyLnYxLldhaXRKb2JSZXF1ZXN0GhouZHJvdmVyLnYxLldhaXRKb2JSZXNwb25zZRJGCglMaXN0VGFza3MSGy5kcm92ZXIudjEuTGlzdFRhc2tzUmVxdWVzdBocLmRyb3Zlci52MS5MaXN0VGFza3NSZXNwb25zZRJPCgxMaXN0QXR0ZW1wdHMSHi5kcm92ZXIudjEuTGlzdEF0dGVtcHRzUmVxdWVzdBofLmRyb3Zlci52MS5MaXN0QXR0ZW1wdHNSZXNwb25zZRJJCgpMaXN0RXZlbnRzEhwuZHJvdmVyLnYxLkxpc3RFdmVudHNSZXF1ZXN0Gh0uZHJvdmVyLnYxLkxpc3RFdmVudHNSZXNwb25zZRJYCg9MaXN0Q2hlY2twb2ludHMSIS5kcm92ZXIudjEuTGlzdENoZWNrcG9pbnRzUmVxdWVzdBoiLmRyb3Zlci52MS5MaXN0Q2hlY2twb2ludHNSZXNwb25zZRJeChFSZXF1ZXN0Q2hlY2twb2ludBIjLmRyb3Zlci52MS5SZXF1ZXN0Q2hlY2twb2ludFJlcXVlc3QaJC5kcm92ZXIudjEuUmVxdWVzdENoZWNrcG9pbnRSZXNwb25zZRJGCglMaXN0QXVkaXQSGy5kcm92ZXIudjEuTGlzdEF1ZGl0UmVxdWVzdBocLmRyb3Zlci52MS5MaXN0QXVkaXRSZXNwb25zZRJPCgxSZWNvcmRBY2Nlc3MSHi5kcm92ZXIudjEuUmVjb3JkQWNjZXNzUmVxdWVzdBofLmRyb3Zlci52MS5SZWNvcmRBY2Nlc3NSZXNwb25zZRJDCghSZWFkTG9ncxIaLmRyb3Zlci52MS5SZWFkTG9nc1JlcXVlc3QaGy5kcm92ZXIudjEuUmVhZExvZ3NSZXNwb25zZRJUCg1TdHJlYW1Kb2JMb2dzEh8uZHJvdmVyLnYxLlN0cmVhbUpvYkxvZ3NSZXF1ZXN0GiAuZHJvdmVyLnYxLlN0cmVhbUpvYkxvZ3NSZXNwb25zZTABEkMKCEdldFF1ZXVlEhouZHJvdmVyLnYxLkdldFF1ZXVlUmVxdWVzdBobLmRyb3Zlci52MS5HZXRRdWV1ZVJlc3BvbnNlEkkKCkV4cGxhaW5Kb2ISHC5kcm92ZXIudjEuRXhwbGFpbkpvYlJlcXVlc3QaHS5kcm92ZXIudjEuRXhwbGFpbkpvYlJlc3BvbnNlEkAKB1BsYW5Kb2ISGS5kcm92ZXIudjEuUGxhbkpvYlJlcXVlc3QaGi5kcm92ZXIudjEuUGxhbkpvYlJlc3BvbnNlEkwKC0xpc3RCdWRnZXRzEh0uZHJvdmVyLnYxLkxpc3RCdWRnZXRzUmVxdWVzdBoeLmRyb3Zlci52MS5MaXN0QnVkZ2V0c1Jlc3BvbnNlEkYKCVNldEJ1ZGdldBIbLmRyb3Zlci52MS5TZXRCdWRnZXRSZXF1ZXN0GhwuZHJvdmVyLnYxLlNldEJ1ZGdldFJlc3BvbnNlEk8KDERlbGV0ZUJ1ZGdldBIeLmRyb3Zlci52MS5EZWxldGVCdWRnZXRSZXF1ZXN0Gh8uZHJvdmVyLnYxLkRlbGV0ZUJ1ZGdldFJlc3BvbnNlEkMKCEdldFVzYWdlEhouZHJvdmVyLnYxLkdldFVzYWdlUmVxdWVzdBobLmRyb3Zlci52MS5HZXRVc2FnZVJlc3BvbnNlEkMKCExpc3REYXRhEhouZHJvdmVyLnYxLkxpc3REYXRhUmVxdWVzdBobLmRyb3Zlci52MS5MaXN0RGF0YVJlc3BvbnNlEkAKB1B1dERhdGESGS5kcm92ZXIudjEuUHV0RGF0YVJlcXVlc3QaGi5kcm92ZXIudjEuUHV0RGF0YVJlc3BvbnNlEkkKClJlbW92ZURhdGESHC5kcm92ZXIudjEuUmVtb3ZlRGF0YVJlcXVlc3QaHS5kcm92ZXIudjEuUmVtb3ZlRGF0YVJlc3BvbnNlEkkKCk5hbWVkQmxvYnMSHC5kcm92ZXIudjEuTmFtZWRCbG9ic1JlcXVlc3QaHS5kcm92ZXIudjEuTmFtZWRCbG9ic1Jlc3BvbnNlEkkKCkdldENsdXN0ZXISHC5kcm92ZXIudjEuR2V0Q2x1c3RlclJlcXVlc3QaHS5kcm92ZXIudjEuR2V0Q2x1c3RlclJlc3BvbnNlEkwKC0xpc3RXb3JrZXJzEh0uZHJvdmVyLnYxLkxpc3RXb3JrZXJzUmVxdWVzdBoeLmRyb3Zlci52MS5MaXN0V29ya2Vyc1Jlc3BvbnNlEkwKC1NldERyYWluaW5nEh0uZHJvdmVyLnYxLlNldERyYWluaW5nUmVxdWVzdBoeLmRyb3Zlci52MS5TZXREcmFpbmluZ1Jlc3BvbnNlEkkKCkxpc3RUb2tlbnMSHC5kcm92ZXIudjEuTGlzdFRva2Vuc1JlcXVlc3QaHS5kcm92ZXIudjEuTGlzdFRva2Vuc1Jlc3BvbnNlEkwKC0NyZWF0ZVRva2VuEh0uZHJvdmVyLnYxLkNyZWF0ZVRva2VuUmVxdWVzdBoeLmRyb3Zlci52MS5DcmVhdGVUb2tlblJlc3BvbnNlEkwKC1Jldm9rZVRva2VuEh0uZHJvdmVyLnYxLlJldm9rZVRva2VuUmVxdWVzdBoeLmRyb3Zlci52MS5SZXZva2VUb2tlblJlc3BvbnNlElgKD1JlZ2lzdGVyR2F0ZXdheRIhLmRyb3Zlci52MS5SZWdpc3RlckdhdGV3YXlSZXF1ZXN0GiIuZHJvdmVyLnYxLlJlZ2lzdGVyR2F0ZXdheVJlc3BvbnNlEkkKCk9wZW5UdW5uZWwSHC5kcm92ZXIudjEuT3BlblR1bm5lbFJlcXVlc3QaHS5kcm92ZXIudjEuT3BlblR1bm5lbFJlc3BvbnNlEkYKCVJlYWRpbmVzcxIbLmRyb3Zlci52MS5SZWFkaW5lc3NSZXF1ZXN0GhwuZHJvdmVyLnYxLlJlYWRpbmVzc1Jlc3BvbnNlEkAKB01ldHJpY3MSGS5kcm92ZXIudjEuTWV0cmljc1JlcXVlc3QaGi5kcm92ZXIudjEuTWV0cmljc1Jlc3BvbnNlYgZwcm90bzM", [file_drover_v1_data, file_drover_v1_fleet, file_drover_v1_job, file_drover_v1_schedule, file_google_protobuf_struct]);
+  fileDesc("Chtkcm92ZXIvdjEvY29vcmRpbmF0b3IucHJvdG8SCWRyb3Zlci52MSI8CgtQYWdlUmVxdWVzdBITCgZjdXJzb3IYASABKAlIAIgBARINCgVsaW1pdBgCIAEoBUIJCgdfY3Vyc29yIiUKE0F1dGhlbnRpY2F0ZVJlcXVlc3QSDgoGc2VjcmV0GAEgASgJIlIKFEF1dGhlbnRpY2F0ZVJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIULmRyb3Zlci52MS5QcmluY2lwYWxIAIgBAUIMCgpfcHJpbmNpcGFsIo4BChFTdWJtaXRKb2JzUmVxdWVzdBIhCgVzcGVjcxgBIAMoCzISLmRyb3Zlci52MS5Kb2JTcGVjEhwKD2lkZW1wb3RlbmN5X2tleRgCIAEoCUgAiAEBEhYKCWJvZHlfaGFzaBgDIAEoCUgBiAEBQhIKEF9pZGVtcG90ZW5jeV9rZXlCDAoKX2JvZHlfaGFzaCIzChJTdWJtaXRKb2JzUmVzcG9uc2USCwoDaWRzGAEgAygJEhAKCHJlcGxheWVkGAIgASgIIhsKDUdldEpvYlJlcXVlc3QSCgoCaWQYASABKAkiLQoOR2V0Sm9iUmVzcG9uc2USGwoDam9iGAEgASgLMg4uZHJvdmVyLnYxLkpvYiK1AQoPTGlzdEpvYnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QSIgoFc3RhdGUYAiABKA4yEy5kcm92ZXIudjEuSm9iU3RhdGUSEQoEbmFtZRgDIAEoCUgAiAEBEhIKBW93bmVyGAQgASgJSAGIAQESEwoGcGFyZW50GAUgASgJSAKIAQFCBwoFX25hbWVCCAoGX293bmVyQgkKB19wYXJlbnQiWgoQTGlzdEpvYnNSZXNwb25zZRIcCgRqb2JzGAEgAygLMg4uZHJvdmVyLnYxLkpvYhIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIeChBDYW5jZWxKb2JSZXF1ZXN0EgoKAmlkGAEgASgJIjAKEUNhbmNlbEpvYlJlc3BvbnNlEhsKA2pvYhgBIAEoCzIOLmRyb3Zlci52MS5Kb2IiLQoOV2FpdEpvYlJlcXVlc3QSCgoCaWQYASABKAkSDwoHd2FpdF9tcxgCIAEoAyIuCg9XYWl0Sm9iUmVzcG9uc2USGwoDam9iGAEgASgLMg4uZHJvdmVyLnYxLkpvYiJFChBMaXN0VGFza3NSZXF1ZXN0EgsKA2pvYhgBIAEoCRIkCgRwYWdlGAIgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0Il0KEUxpc3RUYXNrc1Jlc3BvbnNlEh4KBXRhc2tzGAEgAygLMg8uZHJvdmVyLnYxLlRhc2sSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiZAoTTGlzdEF0dGVtcHRzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdBIRCgR0YXNrGAMgASgFSACIAQFCBwoFX3Rhc2siZgoUTGlzdEF0dGVtcHRzUmVzcG9uc2USJAoIYXR0ZW1wdHMYASADKAsyEi5kcm92ZXIudjEuQXR0ZW1wdBIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciJGChFMaXN0RXZlbnRzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJgChJMaXN0RXZlbnRzUmVzcG9uc2USIAoGZXZlbnRzGAEgAygLMhAuZHJvdmVyLnYxLkV2ZW50EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yImcKFkxpc3RDaGVja3BvaW50c1JlcXVlc3QSCwoDam9iGAEgASgJEiQKBHBhZ2UYAiABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QSEQoEdGFzaxgDIAEoBUgAiAEBQgcKBV90YXNrIkMKGFJlcXVlc3RDaGVja3BvaW50UmVxdWVzdBILCgNqb2IYASABKAkSEQoEdGFzaxgCIAEoBUgAiAEBQgcKBV90YXNrIioKGVJlcXVlc3RDaGVja3BvaW50UmVzcG9uc2USDQoFdGFza3MYASADKAkibwoXTGlzdENoZWNrcG9pbnRzUmVzcG9uc2USKgoLY2hlY2twb2ludHMYASADKAsyFS5kcm92ZXIudjEuQ2hlY2twb2ludBIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciI4ChBMaXN0QXVkaXRSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiXwoRTGlzdEF1ZGl0UmVzcG9uc2USIAoGZXZlbnRzGAEgAygLMhAuZHJvdmVyLnYxLkV2ZW50EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIl0KE1JlY29yZEFjY2Vzc1JlcXVlc3QSCwoDaG93GAEgASgJEg8KB2F0dGVtcHQYAiABKAkSKAoHZGV0YWlscxgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QiFgoUUmVjb3JkQWNjZXNzUmVzcG9uc2UitwEKD1JlYWRMb2dzUmVxdWVzdBILCgNqb2IYASABKAkSDQoFYWZ0ZXIYAiABKAMSEQoEdGFzaxgDIAEoBUgAiAEBEhUKCHNpbmNlX21zGAQgASgDSAGIAQESFwoKdGFpbF9saW5lcxgFIAEoBUgCiAEBEg8KB3dhaXRfbXMYBiABKAMSDwoHbWV0cmljcxgHIAEoCEIHCgVfdGFza0ILCglfc2luY2VfbXNCDQoLX3RhaWxfbGluZXMiWQoQUmVhZExvZ3NSZXNwb25zZRIlCgdyZWNvcmRzGAEgAygLMhQuZHJvdmVyLnYxLkxvZ1JlY29yZBIMCgRuZXh0GAIgASgDEhAKCGNvbXBsZXRlGAMgASgIIqoBChRTdHJlYW1Kb2JMb2dzUmVxdWVzdBILCgNqb2IYASABKAkSDQoFYWZ0ZXIYAiABKAMSEQoEdGFzaxgDIAEoBUgAiAEBEhUKCHNpbmNlX21zGAQgASgDSAGIAQESFwoKdGFpbF9saW5lcxgFIAEoBUgCiAEBEg4KBmZvbGxvdxgGIAEoCEIHCgVfdGFza0ILCglfc2luY2VfbXNCDQoLX3RhaWxfbGluZXMiXgoVU3RyZWFtSm9iTG9nc1Jlc3BvbnNlEiUKB3JlY29yZHMYASADKAsyFC5kcm92ZXIudjEuTG9nUmVjb3JkEgwKBG5leHQYAiABKAMSEAoIY29tcGxldGUYAyABKAgiNwoPR2V0UXVldWVSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiZAoQR2V0UXVldWVSZXNwb25zZRImCgdlbnRyaWVzGAEgAygLMhUuZHJvdmVyLnYxLlF1ZXVlRW50cnkSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiIAoRRXhwbGFpbkpvYlJlcXVlc3QSCwoDam9iGAEgASgJIjEKEkV4cGxhaW5Kb2JSZXNwb25zZRIbCgN3aHkYASABKAsyDi5kcm92ZXIudjEuV2h5IiAKEUdldFJlY2VpcHRSZXF1ZXN0EgsKA2pvYhgBIAEoCSI5ChJHZXRSZWNlaXB0UmVzcG9uc2USIwoHcmVjZWlwdBgBIAEoCzISLmRyb3Zlci52MS5SZWNlaXB0IjIKDlBsYW5Kb2JSZXF1ZXN0EiAKBHNwZWMYASABKAsyEi5kcm92ZXIudjEuSm9iU3BlYyIwCg9QbGFuSm9iUmVzcG9uc2USHQoEcGxhbhgBIAEoCzIPLmRyb3Zlci52MS5QbGFuIhQKEkxpc3RCdWRnZXRzUmVxdWVzdCI5ChNMaXN0QnVkZ2V0c1Jlc3BvbnNlEiIKB2J1ZGdldHMYASADKAsyES5kcm92ZXIudjEuQnVkZ2V0IjsKEFNldEJ1ZGdldFJlcXVlc3QSJwoGYnVkZ2V0GAEgASgLMhcuZHJvdmVyLnYxLkJ1ZGdldExpbWl0cyI2ChFTZXRCdWRnZXRSZXNwb25zZRIhCgZidWRnZXQYASABKAsyES5kcm92ZXIudjEuQnVkZ2V0IjMKE0RlbGV0ZUJ1ZGdldFJlcXVlc3QSDgoGdGVuYW50GAEgASgJEgwKBHVzZXIYAiABKAkiFgoURGVsZXRlQnVkZ2V0UmVzcG9uc2UiZwoPR2V0VXNhZ2VSZXF1ZXN0EhAKCHNpbmNlX21zGAEgASgDEhUKCHVudGlsX21zGAIgASgDSACIAQESHgoCYnkYAyABKA4yEi5kcm92ZXIudjEuVXNhZ2VCeUILCglfdW50aWxfbXMiNQoQR2V0VXNhZ2VSZXNwb25zZRIhCgRyb3dzGAEgAygLMhMuZHJvdmVyLnYxLlVzYWdlUm93IhMKEUdldENsdXN0ZXJSZXF1ZXN0IjkKEkdldENsdXN0ZXJSZXNwb25zZRIjCgdjbHVzdGVyGAEgASgLMhIuZHJvdmVyLnYxLkNsdXN0ZXIiOgoSTGlzdFdvcmtlcnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiYwoTTGlzdFdvcmtlcnNSZXNwb25zZRIiCgd3b3JrZXJzGAEgAygLMhEuZHJvdmVyLnYxLldvcmtlchIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciI2ChJTZXREcmFpbmluZ1JlcXVlc3QSDgoGd29ya2VyGAEgASgJEhAKCGRyYWluaW5nGAIgASgIIjgKE1NldERyYWluaW5nUmVzcG9uc2USIQoGd29ya2VyGAEgASgLMhEuZHJvdmVyLnYxLldvcmtlciIlChNSZXZva2VXb3JrZXJSZXF1ZXN0Eg4KBndvcmtlchgBIAEoCSI5ChRSZXZva2VXb3JrZXJSZXNwb25zZRIhCgZ3b3JrZXIYASABKAsyES5kcm92ZXIudjEuV29ya2VyIjkKEUxpc3RUb2tlbnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiYAoSTGlzdFRva2Vuc1Jlc3BvbnNlEiAKBnRva2VucxgBIAMoCzIQLmRyb3Zlci52MS5Ub2tlbhIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciLWAQoSQ3JlYXRlVG9rZW5SZXF1ZXN0EiIKBGtpbmQYASABKA4yFC5kcm92ZXIudjEuVG9rZW5LaW5kEgwKBG5hbWUYAiABKAkSEQoEdXNlchgDIAEoCUgAiAEBEg4KBnNjb3BlcxgEIAMoCRIRCgRwb29sGAUgASgJSAGIAQESGAoQbWF4X2xpdmVfd29ya2VycxgGIAEoBRIaCg1leHBpcmVzX2luX21zGAcgASgDSAKIAQFCBwoFX3VzZXJCBwoFX3Bvb2xCEAoOX2V4cGlyZXNfaW5fbXMiNgoTQ3JlYXRlVG9rZW5SZXNwb25zZRIfCgV0b2tlbhgBIAEoCzIQLmRyb3Zlci52MS5Ub2tlbiIgChJSZXZva2VUb2tlblJlcXVlc3QSCgoCaWQYASABKAkiNgoTUmV2b2tlVG9rZW5SZXNwb25zZRIfCgV0b2tlbhgBIAEoCzIQLmRyb3Zlci52MS5Ub2tlbiI3ChZSZWdpc3RlckdhdGV3YXlSZXF1ZXN0EgsKA3VybBgBIAEoCRIQCghsZWFzZV9tcxgCIAEoAyIZChdSZWdpc3RlckdhdGV3YXlSZXNwb25zZSI2ChFPcGVuVHVubmVsUmVxdWVzdBIMCgR0YXNrGAEgASgJEhMKC2dhdGV3YXlfdXJsGAIgASgJIkoKEk9wZW5UdW5uZWxSZXNwb25zZRITCgt0aWNrZXRfaGFzaBgBIAEoCRIOCgZ3b3JrZXIYAiABKAkSDwoHYXR0ZW1wdBgDIAEoCSISChBSZWFkaW5lc3NSZXF1ZXN0IlkKEVJlYWRpbmVzc1Jlc3BvbnNlEg0KBXJlYWR5GAEgASgIEg8KB3JlYXNvbnMYAiADKAkSJAoFbG9vcHMYAyADKAsyFS5kcm92ZXIudjEuTG9vcEhlYWx0aCIQCg5NZXRyaWNzUmVxdWVzdCIfCg9NZXRyaWNzUmVzcG9uc2USDAoEdGV4dBgBIAEoCTK9FgoLQ29vcmRpbmF0b3ISTwoMQXV0aGVudGljYXRlEh4uZHJvdmVyLnYxLkF1dGhlbnRpY2F0ZVJlcXVlc3QaHy5kcm92ZXIudjEuQXV0aGVudGljYXRlUmVzcG9uc2USSQoKU3VibWl0Sm9icxIcLmRyb3Zlci52MS5TdWJtaXRKb2JzUmVxdWVzdBodLmRyb3Zlci52MS5TdWJtaXRKb2JzUmVzcG9uc2USPQoGR2V0Sm9iEhguZHJvdmVyLnYxLkdldEpvYlJlcXVlc3QaGS5kcm92ZXIudjEuR2V0Sm9iUmVzcG9uc2USQwoITGlzdEpvYnMSGi5kcm92ZXIudjEuTGlzdEpvYnNSZXF1ZXN0GhsuZHJvdmVyLnYxLkxpc3RKb2JzUmVzcG9uc2USRgoJQ2FuY2VsSm9iEhsuZHJvdmVyLnYxLkNhbmNlbEpvYlJlcXVlc3QaHC5kcm92ZXIudjEuQ2FuY2VsSm9iUmVzcG9uc2USQAoHV2FpdEpvYhIZLmRyb3Zlci52MS5XYWl0Sm9iUmVxdWVzdBoaLmRyb3Zlci52MS5XYWl0Sm9iUmVzcG9uc2USRgoJTGlzdFRhc2tzEhsuZHJvdmVyLnYxLkxpc3RUYXNrc1JlcXVlc3QaHC5kcm92ZXIudjEuTGlzdFRhc2tzUmVzcG9uc2USTwoMTGlzdEF0dGVtcHRzEh4uZHJvdmVyLnYxLkxpc3RBdHRlbXB0c1JlcXVlc3QaHy5kcm92ZXIudjEuTGlzdEF0dGVtcHRzUmVzcG9uc2USSQoKTGlzdEV2ZW50cxIcLmRyb3Zlci52MS5MaXN0RXZlbnRzUmVxdWVzdBodLmRyb3Zlci52MS5MaXN0RXZlbnRzUmVzcG9uc2USWAoPTGlzdENoZWNrcG9pbnRzEiEuZHJvdmVyLnYxLkxpc3RDaGVja3BvaW50c1JlcXVlc3QaIi5kcm92ZXIudjEuTGlzdENoZWNrcG9pbnRzUmVzcG9uc2USXgoRUmVxdWVzdENoZWNrcG9pbnQSIy5kcm92ZXIudjEuUmVxdWVzdENoZWNrcG9pbnRSZXF1ZXN0GiQuZHJvdmVyLnYxLlJlcXVlc3RDaGVja3BvaW50UmVzcG9uc2USRgoJTGlzdEF1ZGl0EhsuZHJvdmVyLnYxLkxpc3RBdWRpdFJlcXVlc3QaHC5kcm92ZXIudjEuTGlzdEF1ZGl0UmVzcG9uc2USTwoMUmVjb3JkQWNjZXNzEh4uZHJvdmVyLnYxLlJlY29yZEFjY2Vzc1JlcXVlc3QaHy5kcm92ZXIudjEuUmVjb3JkQWNjZXNzUmVzcG9uc2USQwoIUmVhZExvZ3MSGi5kcm92ZXIudjEuUmVhZExvZ3NSZXF1ZXN0GhsuZHJvdmVyLnYxLlJlYWRMb2dzUmVzcG9uc2USVAoNU3RyZWFtSm9iTG9ncxIfLmRyb3Zlci52MS5TdHJlYW1Kb2JMb2dzUmVxdWVzdBogLmRyb3Zlci52MS5TdHJlYW1Kb2JMb2dzUmVzcG9uc2UwARJDCghHZXRRdWV1ZRIaLmRyb3Zlci52MS5HZXRRdWV1ZVJlcXVlc3QaGy5kcm92ZXIudjEuR2V0UXVldWVSZXNwb25zZRJJCgpFeHBsYWluSm9iEhwuZHJvdmVyLnYxLkV4cGxhaW5Kb2JSZXF1ZXN0Gh0uZHJvdmVyLnYxLkV4cGxhaW5Kb2JSZXNwb25zZRJJCgpHZXRSZWNlaXB0EhwuZHJvdmVyLnYxLkdldFJlY2VpcHRSZXF1ZXN0Gh0uZHJvdmVyLnYxLkdldFJlY2VpcHRSZXNwb25zZRJACgdQbGFuSm9iEhkuZHJvdmVyLnYxLlBsYW5Kb2JSZXF1ZXN0GhouZHJvdmVyLnYxLlBsYW5Kb2JSZXNwb25zZRJMCgtMaXN0QnVkZ2V0cxIdLmRyb3Zlci52MS5MaXN0QnVkZ2V0c1JlcXVlc3QaHi5kcm92ZXIudjEuTGlzdEJ1ZGdldHNSZXNwb25zZRJGCglTZXRCdWRnZXQSGy5kcm92ZXIudjEuU2V0QnVkZ2V0UmVxdWVzdBocLmRyb3Zlci52MS5TZXRCdWRnZXRSZXNwb25zZRJPCgxEZWxldGVCdWRnZXQSHi5kcm92ZXIudjEuRGVsZXRlQnVkZ2V0UmVxdWVzdBofLmRyb3Zlci52MS5EZWxldGVCdWRnZXRSZXNwb25zZRJDCghHZXRVc2FnZRIaLmRyb3Zlci52MS5HZXRVc2FnZVJlcXVlc3QaGy5kcm92ZXIudjEuR2V0VXNhZ2VSZXNwb25zZRJDCghMaXN0RGF0YRIaLmRyb3Zlci52MS5MaXN0RGF0YVJlcXVlc3QaGy5kcm92ZXIudjEuTGlzdERhdGFSZXNwb25zZRJACgdQdXREYXRhEhkuZHJvdmVyLnYxLlB1dERhdGFSZXF1ZXN0GhouZHJvdmVyLnYxLlB1dERhdGFSZXNwb25zZRJJCgpSZW1vdmVEYXRhEhwuZHJvdmVyLnYxLlJlbW92ZURhdGFSZXF1ZXN0Gh0uZHJvdmVyLnYxLlJlbW92ZURhdGFSZXNwb25zZRJJCgpOYW1lZEJsb2JzEhwuZHJvdmVyLnYxLk5hbWVkQmxvYnNSZXF1ZXN0Gh0uZHJvdmVyLnYxLk5hbWVkQmxvYnNSZXNwb25zZRJJCgpHZXRDbHVzdGVyEhwuZHJvdmVyLnYxLkdldENsdXN0ZXJSZXF1ZXN0Gh0uZHJvdmVyLnYxLkdldENsdXN0ZXJSZXNwb25zZRJMCgtMaXN0V29ya2VycxIdLmRyb3Zlci52MS5MaXN0V29ya2Vyc1JlcXVlc3QaHi5kcm92ZXIudjEuTGlzdFdvcmtlcnNSZXNwb25zZRJMCgtTZXREcmFpbmluZxIdLmRyb3Zlci52MS5TZXREcmFpbmluZ1JlcXVlc3QaHi5kcm92ZXIudjEuU2V0RHJhaW5pbmdSZXNwb25zZRJPCgxSZXZva2VXb3JrZXISHi5kcm92ZXIudjEuUmV2b2tlV29ya2VyUmVxdWVzdBofLmRyb3Zlci52MS5SZXZva2VXb3JrZXJSZXNwb25zZRJJCgpMaXN0VG9rZW5zEhwuZHJvdmVyLnYxLkxpc3RUb2tlbnNSZXF1ZXN0Gh0uZHJvdmVyLnYxLkxpc3RUb2tlbnNSZXNwb25zZRJMCgtDcmVhdGVUb2tlbhIdLmRyb3Zlci52MS5DcmVhdGVUb2tlblJlcXVlc3QaHi5kcm92ZXIudjEuQ3JlYXRlVG9rZW5SZXNwb25zZRJMCgtSZXZva2VUb2tlbhIdLmRyb3Zlci52MS5SZXZva2VUb2tlblJlcXVlc3QaHi5kcm92ZXIudjEuUmV2b2tlVG9rZW5SZXNwb25zZRJYCg9SZWdpc3RlckdhdGV3YXkSIS5kcm92ZXIudjEuUmVnaXN0ZXJHYXRld2F5UmVxdWVzdBoiLmRyb3Zlci52MS5SZWdpc3RlckdhdGV3YXlSZXNwb25zZRJJCgpPcGVuVHVubmVsEhwuZHJvdmVyLnYxLk9wZW5UdW5uZWxSZXF1ZXN0Gh0uZHJvdmVyLnYxLk9wZW5UdW5uZWxSZXNwb25zZRJGCglSZWFkaW5lc3MSGy5kcm92ZXIudjEuUmVhZGluZXNzUmVxdWVzdBocLmRyb3Zlci52MS5SZWFkaW5lc3NSZXNwb25zZRJACgdNZXRyaWNzEhkuZHJvdmVyLnYxLk1ldHJpY3NSZXF1ZXN0GhouZHJvdmVyLnYxLk1ldHJpY3NSZXNwb25zZWIGcHJvdG8z", [file_drover_v1_data, file_drover_v1_fleet, file_drover_v1_job, file_drover_v1_receipt, file_drover_v1_schedule, file_google_protobuf_struct]);
 
 /**
  * Which part of a list.
@@ -742,6 +744,13 @@ export type ReadLogsRequest = Message<"drover.v1.ReadLogsRequest"> & {
    * @generated from field: int64 wait_ms = 6;
    */
   waitMs: bigint;
+
+  /**
+   * The job's metrics instead of its output; their sequence numbers are their own.
+   *
+   * @generated from field: bool metrics = 7;
+   */
+  metrics: boolean;
 };
 
 /**
@@ -953,6 +962,44 @@ export const ExplainJobResponseSchema: GenMessage<ExplainJobResponse> = /*@__PUR
   messageDesc(file_drover_v1_coordinator, 34);
 
 /**
+ * Which job.
+ *
+ * @generated from message drover.v1.GetReceiptRequest
+ */
+export type GetReceiptRequest = Message<"drover.v1.GetReceiptRequest"> & {
+  /**
+   * @generated from field: string job = 1;
+   */
+  job: string;
+};
+
+/**
+ * Describes the message drover.v1.GetReceiptRequest.
+ * Use `create(GetReceiptRequestSchema)` to create a new message.
+ */
+export const GetReceiptRequestSchema: GenMessage<GetReceiptRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 35);
+
+/**
+ * As of now, or of its end.
+ *
+ * @generated from message drover.v1.GetReceiptResponse
+ */
+export type GetReceiptResponse = Message<"drover.v1.GetReceiptResponse"> & {
+  /**
+   * @generated from field: drover.v1.Receipt receipt = 1;
+   */
+  receipt?: Receipt | undefined;
+};
+
+/**
+ * Describes the message drover.v1.GetReceiptResponse.
+ * Use `create(GetReceiptResponseSchema)` to create a new message.
+ */
+export const GetReceiptResponseSchema: GenMessage<GetReceiptResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 36);
+
+/**
  * The job as it would be submitted.
  *
  * @generated from message drover.v1.PlanJobRequest
@@ -969,7 +1016,7 @@ export type PlanJobRequest = Message<"drover.v1.PlanJobRequest"> & {
  * Use `create(PlanJobRequestSchema)` to create a new message.
  */
 export const PlanJobRequestSchema: GenMessage<PlanJobRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 35);
+  messageDesc(file_drover_v1_coordinator, 37);
 
 /**
  * Alternatives, the soonest first.
@@ -988,7 +1035,7 @@ export type PlanJobResponse = Message<"drover.v1.PlanJobResponse"> & {
  * Use `create(PlanJobResponseSchema)` to create a new message.
  */
 export const PlanJobResponseSchema: GenMessage<PlanJobResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 36);
+  messageDesc(file_drover_v1_coordinator, 38);
 
 /**
  * Nothing to say.
@@ -1003,7 +1050,7 @@ export type ListBudgetsRequest = Message<"drover.v1.ListBudgetsRequest"> & {
  * Use `create(ListBudgetsRequestSchema)` to create a new message.
  */
 export const ListBudgetsRequestSchema: GenMessage<ListBudgetsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 37);
+  messageDesc(file_drover_v1_coordinator, 39);
 
 /**
  * All of them.
@@ -1022,7 +1069,7 @@ export type ListBudgetsResponse = Message<"drover.v1.ListBudgetsResponse"> & {
  * Use `create(ListBudgetsResponseSchema)` to create a new message.
  */
 export const ListBudgetsResponseSchema: GenMessage<ListBudgetsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 38);
+  messageDesc(file_drover_v1_coordinator, 40);
 
 /**
  * The whole budget: what is left out limits nothing.
@@ -1041,7 +1088,7 @@ export type SetBudgetRequest = Message<"drover.v1.SetBudgetRequest"> & {
  * Use `create(SetBudgetRequestSchema)` to create a new message.
  */
 export const SetBudgetRequestSchema: GenMessage<SetBudgetRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 39);
+  messageDesc(file_drover_v1_coordinator, 41);
 
 /**
  * As it is now.
@@ -1060,7 +1107,7 @@ export type SetBudgetResponse = Message<"drover.v1.SetBudgetResponse"> & {
  * Use `create(SetBudgetResponseSchema)` to create a new message.
  */
 export const SetBudgetResponseSchema: GenMessage<SetBudgetResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 40);
+  messageDesc(file_drover_v1_coordinator, 42);
 
 /**
  * Whose.
@@ -1086,7 +1133,7 @@ export type DeleteBudgetRequest = Message<"drover.v1.DeleteBudgetRequest"> & {
  * Use `create(DeleteBudgetRequestSchema)` to create a new message.
  */
 export const DeleteBudgetRequestSchema: GenMessage<DeleteBudgetRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 41);
+  messageDesc(file_drover_v1_coordinator, 43);
 
 /**
  * Nothing to say.
@@ -1101,7 +1148,7 @@ export type DeleteBudgetResponse = Message<"drover.v1.DeleteBudgetResponse"> & {
  * Use `create(DeleteBudgetResponseSchema)` to create a new message.
  */
 export const DeleteBudgetResponseSchema: GenMessage<DeleteBudgetResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 42);
+  messageDesc(file_drover_v1_coordinator, 44);
 
 /**
  * What, and from when to when, in whole days of UTC.
@@ -1132,7 +1179,7 @@ export type GetUsageRequest = Message<"drover.v1.GetUsageRequest"> & {
  * Use `create(GetUsageRequestSchema)` to create a new message.
  */
 export const GetUsageRequestSchema: GenMessage<GetUsageRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 43);
+  messageDesc(file_drover_v1_coordinator, 45);
 
 /**
  * By key.
@@ -1151,7 +1198,7 @@ export type GetUsageResponse = Message<"drover.v1.GetUsageResponse"> & {
  * Use `create(GetUsageResponseSchema)` to create a new message.
  */
 export const GetUsageResponseSchema: GenMessage<GetUsageResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 44);
+  messageDesc(file_drover_v1_coordinator, 46);
 
 /**
  * Nothing to say.
@@ -1166,7 +1213,7 @@ export type GetClusterRequest = Message<"drover.v1.GetClusterRequest"> & {
  * Use `create(GetClusterRequestSchema)` to create a new message.
  */
 export const GetClusterRequestSchema: GenMessage<GetClusterRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 45);
+  messageDesc(file_drover_v1_coordinator, 47);
 
 /**
  * The cluster now.
@@ -1185,7 +1232,7 @@ export type GetClusterResponse = Message<"drover.v1.GetClusterResponse"> & {
  * Use `create(GetClusterResponseSchema)` to create a new message.
  */
 export const GetClusterResponseSchema: GenMessage<GetClusterResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 46);
+  messageDesc(file_drover_v1_coordinator, 48);
 
 /**
  * Which part.
@@ -1204,7 +1251,7 @@ export type ListWorkersRequest = Message<"drover.v1.ListWorkersRequest"> & {
  * Use `create(ListWorkersRequestSchema)` to create a new message.
  */
 export const ListWorkersRequestSchema: GenMessage<ListWorkersRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 47);
+  messageDesc(file_drover_v1_coordinator, 49);
 
 /**
  * One page.
@@ -1230,7 +1277,7 @@ export type ListWorkersResponse = Message<"drover.v1.ListWorkersResponse"> & {
  * Use `create(ListWorkersResponseSchema)` to create a new message.
  */
 export const ListWorkersResponseSchema: GenMessage<ListWorkersResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 48);
+  messageDesc(file_drover_v1_coordinator, 50);
 
 /**
  * Which worker, and what it should be.
@@ -1254,7 +1301,7 @@ export type SetDrainingRequest = Message<"drover.v1.SetDrainingRequest"> & {
  * Use `create(SetDrainingRequestSchema)` to create a new message.
  */
 export const SetDrainingRequestSchema: GenMessage<SetDrainingRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 49);
+  messageDesc(file_drover_v1_coordinator, 51);
 
 /**
  * The worker after the change.
@@ -1273,7 +1320,45 @@ export type SetDrainingResponse = Message<"drover.v1.SetDrainingResponse"> & {
  * Use `create(SetDrainingResponseSchema)` to create a new message.
  */
 export const SetDrainingResponseSchema: GenMessage<SetDrainingResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 50);
+  messageDesc(file_drover_v1_coordinator, 52);
+
+/**
+ * Which worker.
+ *
+ * @generated from message drover.v1.RevokeWorkerRequest
+ */
+export type RevokeWorkerRequest = Message<"drover.v1.RevokeWorkerRequest"> & {
+  /**
+   * @generated from field: string worker = 1;
+   */
+  worker: string;
+};
+
+/**
+ * Describes the message drover.v1.RevokeWorkerRequest.
+ * Use `create(RevokeWorkerRequestSchema)` to create a new message.
+ */
+export const RevokeWorkerRequestSchema: GenMessage<RevokeWorkerRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 53);
+
+/**
+ * The worker after the change.
+ *
+ * @generated from message drover.v1.RevokeWorkerResponse
+ */
+export type RevokeWorkerResponse = Message<"drover.v1.RevokeWorkerResponse"> & {
+  /**
+   * @generated from field: drover.v1.Worker worker = 1;
+   */
+  worker?: Worker | undefined;
+};
+
+/**
+ * Describes the message drover.v1.RevokeWorkerResponse.
+ * Use `create(RevokeWorkerResponseSchema)` to create a new message.
+ */
+export const RevokeWorkerResponseSchema: GenMessage<RevokeWorkerResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 54);
 
 /**
  * Which part.
@@ -1292,7 +1377,7 @@ export type ListTokensRequest = Message<"drover.v1.ListTokensRequest"> & {
  * Use `create(ListTokensRequestSchema)` to create a new message.
  */
 export const ListTokensRequestSchema: GenMessage<ListTokensRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 51);
+  messageDesc(file_drover_v1_coordinator, 55);
 
 /**
  * One page.
@@ -1318,7 +1403,7 @@ export type ListTokensResponse = Message<"drover.v1.ListTokensResponse"> & {
  * Use `create(ListTokensResponseSchema)` to create a new message.
  */
 export const ListTokensResponseSchema: GenMessage<ListTokensResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 52);
+  messageDesc(file_drover_v1_coordinator, 56);
 
 /**
  * The token wanted.
@@ -1375,7 +1460,7 @@ export type CreateTokenRequest = Message<"drover.v1.CreateTokenRequest"> & {
  * Use `create(CreateTokenRequestSchema)` to create a new message.
  */
 export const CreateTokenRequestSchema: GenMessage<CreateTokenRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 53);
+  messageDesc(file_drover_v1_coordinator, 57);
 
 /**
  * With `secret`, this once.
@@ -1394,7 +1479,7 @@ export type CreateTokenResponse = Message<"drover.v1.CreateTokenResponse"> & {
  * Use `create(CreateTokenResponseSchema)` to create a new message.
  */
 export const CreateTokenResponseSchema: GenMessage<CreateTokenResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 54);
+  messageDesc(file_drover_v1_coordinator, 58);
 
 /**
  * Which token.
@@ -1413,7 +1498,7 @@ export type RevokeTokenRequest = Message<"drover.v1.RevokeTokenRequest"> & {
  * Use `create(RevokeTokenRequestSchema)` to create a new message.
  */
 export const RevokeTokenRequestSchema: GenMessage<RevokeTokenRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 55);
+  messageDesc(file_drover_v1_coordinator, 59);
 
 /**
  * The token after the change.
@@ -1432,7 +1517,7 @@ export type RevokeTokenResponse = Message<"drover.v1.RevokeTokenResponse"> & {
  * Use `create(RevokeTokenResponseSchema)` to create a new message.
  */
 export const RevokeTokenResponseSchema: GenMessage<RevokeTokenResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 56);
+  messageDesc(file_drover_v1_coordinator, 60);
 
 /**
  * Where a gateway is.
@@ -1460,7 +1545,7 @@ export type RegisterGatewayRequest = Message<"drover.v1.RegisterGatewayRequest">
  * Use `create(RegisterGatewayRequestSchema)` to create a new message.
  */
 export const RegisterGatewayRequestSchema: GenMessage<RegisterGatewayRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 57);
+  messageDesc(file_drover_v1_coordinator, 61);
 
 /**
  * Nothing to say.
@@ -1475,7 +1560,7 @@ export type RegisterGatewayResponse = Message<"drover.v1.RegisterGatewayResponse
  * Use `create(RegisterGatewayResponseSchema)` to create a new message.
  */
 export const RegisterGatewayResponseSchema: GenMessage<RegisterGatewayResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 58);
+  messageDesc(file_drover_v1_coordinator, 62);
 
 /**
  * Which task, and who waits for the call.
@@ -1499,7 +1584,7 @@ export type OpenTunnelRequest = Message<"drover.v1.OpenTunnelRequest"> & {
  * Use `create(OpenTunnelRequestSchema)` to create a new message.
  */
 export const OpenTunnelRequestSchema: GenMessage<OpenTunnelRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 59);
+  messageDesc(file_drover_v1_coordinator, 63);
 
 /**
  * What the gateway waits for on its tunnel listener.
@@ -1528,7 +1613,7 @@ export type OpenTunnelResponse = Message<"drover.v1.OpenTunnelResponse"> & {
  * Use `create(OpenTunnelResponseSchema)` to create a new message.
  */
 export const OpenTunnelResponseSchema: GenMessage<OpenTunnelResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 60);
+  messageDesc(file_drover_v1_coordinator, 64);
 
 /**
  * Nothing to say.
@@ -1543,7 +1628,7 @@ export type ReadinessRequest = Message<"drover.v1.ReadinessRequest"> & {
  * Use `create(ReadinessRequestSchema)` to create a new message.
  */
 export const ReadinessRequestSchema: GenMessage<ReadinessRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 61);
+  messageDesc(file_drover_v1_coordinator, 65);
 
 /**
  * Whether the controller can do its work.
@@ -1574,7 +1659,7 @@ export type ReadinessResponse = Message<"drover.v1.ReadinessResponse"> & {
  * Use `create(ReadinessResponseSchema)` to create a new message.
  */
 export const ReadinessResponseSchema: GenMessage<ReadinessResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 62);
+  messageDesc(file_drover_v1_coordinator, 66);
 
 /**
  * Nothing to say.
@@ -1589,7 +1674,7 @@ export type MetricsRequest = Message<"drover.v1.MetricsRequest"> & {
  * Use `create(MetricsRequestSchema)` to create a new message.
  */
 export const MetricsRequestSchema: GenMessage<MetricsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 63);
+  messageDesc(file_drover_v1_coordinator, 67);
 
 /**
  * Prometheus text exposition format.
@@ -1608,7 +1693,7 @@ export type MetricsResponse = Message<"drover.v1.MetricsResponse"> & {
  * Use `create(MetricsResponseSchema)` to create a new message.
  */
 export const MetricsResponseSchema: GenMessage<MetricsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 64);
+  messageDesc(file_drover_v1_coordinator, 68);
 
 /**
  * Everything but what agents say (see Agent). Kept for later, with the issues that bring them:
@@ -1788,6 +1873,16 @@ export const Coordinator: GenService<{
     output: typeof ExplainJobResponseSchema;
   },
   /**
+   * Where a job ran, what it cost, what was lost by whose fault, and what to do next.
+   *
+   * @generated from rpc drover.v1.Coordinator.GetReceipt
+   */
+  getReceipt: {
+    methodKind: "unary";
+    input: typeof GetReceiptRequestSchema;
+    output: typeof GetReceiptResponseSchema;
+  },
+  /**
    * Where a job would go, when, and what it would cost; nothing is written.
    *
    * @generated from rpc drover.v1.Coordinator.PlanJob
@@ -1906,6 +2001,16 @@ export const Coordinator: GenService<{
     methodKind: "unary";
     input: typeof SetDrainingRequestSchema;
     output: typeof SetDrainingResponseSchema;
+  },
+  /**
+   * Refuses a worker from now on; what it runs is lost when its lease has run out.
+   *
+   * @generated from rpc drover.v1.Coordinator.RevokeWorker
+   */
+  revokeWorker: {
+    methodKind: "unary";
+    input: typeof RevokeWorkerRequestSchema;
+    output: typeof RevokeWorkerResponseSchema;
   },
   /**
    * Tokens without their secrets.

@@ -1,6 +1,6 @@
 /** Signatures as Amazon's documentation gives them for its example requests. */
 import { expect, test } from 'vitest';
-import { queryOf, signedHeaders, signedUrl } from './signature.ts';
+import { queryOf, signedHeaders, signedUrl } from './s3Signature.ts';
 
 const signer = {
   accessKeyId: 'AKIAIOSFODNN7EXAMPLE',

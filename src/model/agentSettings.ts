@@ -1,0 +1,35 @@
+/** The section of the settings that an agent reads. */
+import { z } from 'zod';
+import { bytes, duration, GIB, SECOND, section, text } from './settingKinds.ts';
+
+export const agentSettings = section({
+  name: z.string().max(200).default(''),
+  resources: text.default(''),
+  pool: z.string().min(1).max(100).default('default'),
+  address: z.string().max(255).default(''),
+  network: z.string().max(255).default(''),
+  dataDir: text.default(''),
+  attributes: z.record(z.string().min(1).max(63), z.string().max(256)).default({}),
+  /** Code and inputs, kept by their hash for the next attempt. */
+  cache: section({
+    folder: text.default(''),
+    maxBytes: bytes.default(100 * GIB),
+  }),
+  /** Which of them starts images: the first that works, this one, or none. */
+  containerRuntime: z
+    .enum(['auto', 'podman', 'docker', 'apptainer', 'enroot', 'none'])
+    .default('auto'),
+  /** Whether the machine is itself a container. */
+  insideContainer: z.enum(['auto', 'yes', 'no']).default('auto'),
+  /** What was built from lock files, and images as files. */
+  environments: section({
+    keep: z.int().min(1).max(10_000).default(20),
+    maxBytes: bytes.default(100 * GIB),
+  }),
+  /** How often an attempt's CPU, memory and devices are measured. */
+  metricsMs: duration.min(100).default(10 * SECOND),
+  accepts: section({
+    tenants: z.array(z.string().min(1).max(100)).max(1000).default([]),
+    interruptibleOnly: z.boolean().default(false),
+  }),
+});

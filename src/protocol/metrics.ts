@@ -1,0 +1,86 @@
+/** REST schemas of what is measured of a job: series, samples, and what is asked for. */
+import { z } from 'zod';
+import { timeOf } from './times.ts';
+
+/** Named limits of a query, each with a test. */
+export const METRIC_LIMITS = {
+  /** Points of one series. */
+  points: 5000,
+  defaultPoints: 500,
+  /** Series of one answer; more are asked for by task or by name. */
+  series: 2000,
+  names: 100,
+} as const;
+
+const count = z.coerce.number().int().min(0);
+const time = z
+  .string()
+  .max(40)
+  .refine((text) => !Number.isNaN(timeOf(text)), 'is no ISO 8601 time and no ms since 1970');
+const name = z.string().min(1).max(200);
+
+export const METRIC_FORMATS = ['series', 'csv', 'jsonl'] as const;
+
+/** What is wanted of the samples. */
+export const metricSelection = z.strictObject({
+  task: count.optional().describe('Only this task index'),
+  name: z
+    .union([name, z.array(name).max(METRIC_LIMITS.names)])
+    .optional()
+    .describe('Only metrics of this name; may be given several times'),
+  since: time.optional().describe('Only from then on: an ISO 8601 time, or ms since 1970'),
+  until: time.optional().describe('Only before that time'),
+});
+
+export const metricsQuery = metricSelection.extend({
+  maxPoints: count
+    .min(1)
+    .max(METRIC_LIMITS.points)
+    .default(METRIC_LIMITS.defaultPoints)
+    .describe('Points of a series: more are summed up'),
+  format: z
+    .enum(METRIC_FORMATS)
+    .default('series')
+    .describe('csv and jsonl: every sample, as a download'),
+});
+
+const number = z.number();
+
+export const metricSeries = z
+  .object({
+    task: z.string(),
+    index: z.int(),
+    name: z.string(),
+    count: z.int(),
+    min: number,
+    mean: number,
+    max: number,
+    /** The latest, and when it was. */
+    last: number,
+    atMs: number,
+    step: number.nullable(),
+    points: z.array(
+      z.object({
+        atMs: number,
+        count: z.int(),
+        min: number,
+        mean: number,
+        max: number,
+        last: number,
+        step: number.nullable(),
+      }),
+    ),
+  })
+  .meta({ id: 'MetricSeries' });
+export type MetricSeries = z.infer<typeof metricSeries>;
+
+/** What one line of metrics said. */
+export interface MetricSample {
+  task: string;
+  index: number;
+  attempt: number;
+  atMs: number;
+  step: number | null;
+  /** Null: it was not a number. */
+  values: Record<string, number | null>;
+}
