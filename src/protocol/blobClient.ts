@@ -88,9 +88,6 @@ export async function putBlob(
     transfer.hash !== undefined && transfer.size !== undefined
       ? { hash: transfer.hash, size: transfer.size }
       : await hashFile(path, { signal: transfer.signal });
-  const body = (): Readable =>
-    Readable.from(told(fileChunks(path), 0, size, transfer), { objectMode: false });
-  return sendBlob(options, { hash, size, body }, transfer);
   const chunks = (): AsyncIterable<Uint8Array> => filePieces(path);
   return sendBlob(options, { hash, size, chunks }, transfer);
 }
@@ -101,8 +98,6 @@ export function putBytes(
   bytes: Uint8Array,
   transfer: TransferOptions = {},
 ): Promise<BlobView> {
-  const content = { hash: blobHashOf(bytes), size: bytes.length, body: () => bytes };
-  return sendBlob(options, content, transfer);
   const chunks = (): Iterable<Uint8Array> => (bytes.length > 0 ? [bytes] : []);
   return sendBlob(options, { hash: blobHashOf(bytes), size: bytes.length, chunks }, transfer);
 }
@@ -111,7 +106,6 @@ type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
 function sendBlob(
   options: BlobClientOptions,
-  { hash, size, body }: { hash: BlobHash; size: number; body: () => Readable | Uint8Array },
   { hash, size, chunks }: { hash: BlobHash; size: number; chunks: () => Chunks },
   transfer: TransferOptions,
 ): Promise<BlobView> {
@@ -120,7 +114,6 @@ function sendBlob(
       method: 'PUT',
       path: `/v1/blobs/${hash}`,
       headers: { 'content-type': 'application/octet-stream', 'content-length': String(size) },
-      body: body(),
       body: told(chunks(), 0, size, transfer),
       signal: transfer.signal,
     });

@@ -16,7 +16,6 @@ interface Sent {
   method: 'GET' | 'PUT';
   path: string;
   headers: Record<string, string>;
-  body?: Readable | Uint8Array;
   /** A chunk is used no more when the next one is asked for, if it is larger than 64 KiB. */
   body?: AsyncIterable<Uint8Array>;
   signal?: AbortSignal | undefined;

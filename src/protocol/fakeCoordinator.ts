@@ -1,7 +1,5 @@
 /** A Coordinator in memory, for the tests of what stands in front of one. Places at first sync. */
 import { hash } from 'node:crypto';
-import { systemClock, sleep, type Clock } from '../lib/clock.ts';
-import { createHash } from 'node:crypto';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import { systemRandom, type Random } from '../lib/random.ts';
