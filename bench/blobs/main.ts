@@ -126,8 +126,9 @@ function blobIn(store: string, hash: string): string {
 
 /**
  * Every step begins alike: what will be read was just read, nothing is left to be written, and as
- * much memory as it will fill was just used and freed. A virtual machine gives free memory back after seconds, and whoever comes
- * first afterwards pays for getting it again, at a fraction of the speed.
+ * much memory as it will fill was just used and freed. A virtual machine gives free memory back
+ * after seconds, and whoever comes first afterwards pays for getting it again, at a fraction of the
+ * speed.
  */
 function settle(source: string): void {
   execFileSync('sync');
