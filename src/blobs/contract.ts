@@ -49,6 +49,12 @@ export interface BlobStore {
   ): Promise<{ created: boolean }>;
   /** NOT_FOUND where there is none. Destroy the stream to stop early. */
   open(tenant: string, hash: BlobHash, range?: BlobRange): Promise<Readable>;
+  /**
+   * The same for whoever is done with a piece before asking for the next: its memory is used again.
+   * All pieces but the last are larger than 64 KiB where the store can choose. Return it to stop
+   * early.
+   */
+  pieces(tenant: string, hash: BlobHash, range?: BlobRange): Promise<AsyncIterator<Uint8Array>>;
   /** Undefined where there is none. */
   stat(tenant: string, hash: BlobHash): Promise<BlobStat | undefined>;
   /** Those of `hashes` that the tenant does not have, in their order, each once. */

@@ -106,6 +106,8 @@ describe('what to do next', () => {
     const resources = { memoryBytes: 6 * 2 ** 30 };
     expect(after({ cause: 'oom' }, { resources })).toBe('ask for more memory: --mem 12G (6G now)');
     expect(after({ cause: 'oom' })).toBe('ask for more memory: --mem 4G');
+    const facts = { 'used.peakMemoryBytes': String(20 * 2 ** 30) };
+    expect(after({ cause: 'oom', facts })).toBe('ask for more memory: --mem 20G');
   });
 
   test('a command that is not there', () => {

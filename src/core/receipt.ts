@@ -5,11 +5,12 @@
 import type { Attempt } from '../model/attempt.ts';
 import { indexOfTask, type AttemptUid } from '../model/ids.ts';
 import type { JobSpec, JobState } from '../model/job.ts';
+import { USED } from '../model/metric.ts';
 import { advise } from './receipt/advice.ts';
 import { lostTime, type Loss } from './receipt/lost.ts';
 import { lineOf, sentencesOf } from './receipt/sentences.ts';
 
-export interface ReceiptJob {
+interface ReceiptJob {
   id: string;
   name: string;
   state: JobState;
@@ -47,14 +48,14 @@ export interface ReceiptWorker {
 }
 
 /** Of all tasks together. */
-export interface ReceiptTime {
+interface ReceiptTime {
   waitingMs: number;
   startingMs: number;
   runningMs: number;
   stoppingMs: number;
 }
 
-export interface Place {
+interface Place {
   worker: string;
   name: string;
   pool: string;
@@ -170,7 +171,7 @@ function timeOf({ attempts, job, stoppingAtMs, nowMs }: ReceiptFacts): ReceiptTi
 function peakMemory(attempts: readonly Attempt[]): number | null {
   let peak: number | null = null;
   for (const { facts } of attempts) {
-    const bytes = Number(facts['peak memory'] ?? Number.NaN);
+    const bytes = Number(facts[USED.peakMemoryBytes] ?? Number.NaN);
     if (Number.isFinite(bytes) && bytes > (peak ?? 0)) peak = bytes;
   }
   return peak;

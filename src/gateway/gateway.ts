@@ -114,7 +114,13 @@ function createApp({ random, log }: GatewayOptions, limits: GatewayLimits): App 
     frameworkErrors: (error, request, reply) => {
       answer(error, request, reply);
     },
-    http: { maxHeaderSize: limits.headerBytes },
+    http: {
+      maxHeaderSize: limits.headerBytes,
+      // Were it longer than requestTimeout, Node would take the one for the other.
+      headersTimeout: Math.min(60_000, limits.requestReceiveMs),
+      // So often Node looks for requests over their time; its own choice is half a minute.
+      connectionsCheckingInterval: Math.min(30_000, limits.requestReceiveMs),
+    },
   };
   const app = Fastify(server).withTypeProvider<ZodTypeProvider>();
   app.decorateRequest('principal');

@@ -5,10 +5,11 @@
 import { z } from 'zod';
 import { blobSettings, checkBlobs } from './blobSettings.ts';
 import { checkSecrets, secretSettings } from './secretSettings.ts';
+import { checkGrpc } from './grpcSettings.ts';
 import { checkNotify, notifySettings } from './notifySettings.ts';
 import { agentSettings } from './agentSettings.ts';
 import { poolSettings } from './poolSettings.ts';
-import { readSecrets, refuseSecret, SHORTEST_SECRET } from './secretFiles.ts';
+import { readSecrets, refuseSecret } from './secretFiles.ts';
 import { IDLE_ACTIONS } from './jobParts.ts';
 import { bytes, duration, GIB, HOUR, KIB, MIB, MINUTE, period } from './settingKinds.ts';
 import { port, SECOND, section, text } from './settingKinds.ts';
@@ -196,19 +197,6 @@ function checkTogether(settings: Settings, context: z.RefinementCtx): void {
   checkBlobs(settings.blobs, fail);
   checkSecrets(settings.secrets, fail);
   checkNotify(settings.notify, fail);
-}
-
-function checkGrpc(
-  { apiSecret: secret, apiSecretFile, certFile, keyFile }: Settings['grpc'],
-  fail: (setting: string, message: string) => void,
-): void {
-  if (secret && apiSecretFile) {
-    fail('grpc.apiSecret', 'give one of grpc.apiSecret and grpc.apiSecretFile');
-  }
-  if (secret && secret.length < SHORTEST_SECRET) {
-    fail('grpc.apiSecret', `is shorter than ${SHORTEST_SECRET} characters`);
-  }
-  if (!certFile !== !keyFile) fail('grpc.certFile', 'needs grpc.keyFile, and the other way round');
 }
 
 /** The file is optional; one that was named and is absent is worth a word. */

@@ -19,8 +19,10 @@ afterEach(() => {
   }
 });
 
-async function serve(answer: RequestListener): Promise<number> {
-  const server = createServer(answer);
+type Answer = (...exchange: Parameters<RequestListener>) => unknown;
+
+async function serve(answer: Answer): Promise<number> {
+  const server = createServer((...exchange) => void answer(...exchange));
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return (server.address() as AddressInfo).port;

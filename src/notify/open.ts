@@ -1,4 +1,4 @@
-/** The channels an operator has configured. Secrets are read when they are used, and kept nowhere. */
+/** The channels an operator has configured. Secrets are read when they are used. */
 import { readFile } from 'node:fs/promises';
 import { DroverError } from '../lib/errors.ts';
 import type { ChannelSettings, NotifySettings } from '../model/notifySettings.ts';

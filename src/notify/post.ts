@@ -1,4 +1,4 @@
-/** One HTTP POST to an address that was checked: no redirects, a little of the answer, no longer. */
+/** One HTTP POST to an address that was checked: no redirects, a little of the answer. */
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';

@@ -37,7 +37,7 @@ export function webhookChannel(options: WebhookOptions): Channel {
 }
 
 /** `t=SECONDS,v1=HEX`: HMAC-SHA256 of `SECONDS.BODY`, as docs/notifications.md says. */
-export function signatureOf(secret: string, seconds: number, body: string): string {
+function signatureOf(secret: string, seconds: number, body: string): string {
   const digest = createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex');
   return `t=${seconds},v1=${digest}`;
 }

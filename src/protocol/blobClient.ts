@@ -1,11 +1,11 @@
 /** Blobs from and to files: sent once, fetched with resume, checked by their hash on both ends. */
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { open, rename, rm, stat } from 'node:fs/promises';
-import { Readable } from 'node:stream';
+import { rename, rm, stat } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
-import { BatchWriter } from '../lib/batchWriter.ts';
+import { filePieces } from '../lib/filePieces.ts';
+import { freeMemory } from '../lib/freeMemory.ts';
+import { HashingWriter } from '../lib/hashingWriter.ts';
+import { type Hasher, HashThread } from '../lib/hashThread.ts';
 import { blobHashOf, type BlobHash } from '../model/blob.ts';
 import { attemptHeader, type BlobClientOptions, send } from './blobHttp.ts';
 import { MISSING_HASHES, type BlobView } from './blobs.ts';
@@ -28,7 +28,6 @@ export interface TransferOptions {
 
 /** Tries of one transfer in a row that moved nothing. */
 const TRIES = 6;
-const BUFFER_BYTES = 256 * 1024;
 
 /** Those of `hashes` that have to be sent, in their order. */
 export async function missingBlobs(
@@ -51,16 +50,32 @@ export async function hashFile(
   path: string,
   options: TransferOptions = {},
 ): Promise<{ hash: BlobHash; size: number }> {
-  const digest = createHash('sha256');
   const { size: total } = await stat(path);
-  let size = 0;
-  for await (const chunk of fileChunks(path)) {
-    options.signal?.throwIfAborted();
-    digest.update(chunk);
-    size += chunk.length;
-    options.onProgress?.(size, total);
+  const thread = new HashThread();
+  try {
+    const hasher = thread.hasher(total);
+    const size = await hashPieces(hasher, path, (done) => {
+      options.signal?.throwIfAborted();
+      options.onProgress?.(done, total);
+    });
+    return { hash: `sha256:${await hasher.digest()}`, size };
+  } finally {
+    await thread.end();
   }
-  return { hash: `sha256:${digest.digest('hex')}`, size };
+}
+
+async function hashPieces(
+  hasher: Hasher,
+  path: string,
+  onProgress?: (doneBytes: number) => void,
+): Promise<number> {
+  let size = 0;
+  for await (const piece of filePieces(path)) {
+    await hasher.update(piece);
+    size += piece.length;
+    onProgress?.(size);
+  }
+  return size;
 }
 
 /** Sends a file. It is read twice where its hash is not given. */
@@ -73,9 +88,8 @@ export async function putBlob(
     transfer.hash !== undefined && transfer.size !== undefined
       ? { hash: transfer.hash, size: transfer.size }
       : await hashFile(path, { signal: transfer.signal });
-  const body = (): Readable =>
-    Readable.from(told(fileChunks(path), 0, size, transfer), { objectMode: false });
-  return sendBlob(options, { hash, size, body }, transfer);
+  const chunks = (): AsyncIterable<Uint8Array> => filePieces(path);
+  return sendBlob(options, { hash, size, chunks }, transfer);
 }
 
 /** Sends what is in memory: a manifest, a text. */
@@ -84,13 +98,15 @@ export function putBytes(
   bytes: Uint8Array,
   transfer: TransferOptions = {},
 ): Promise<BlobView> {
-  const content = { hash: blobHashOf(bytes), size: bytes.length, body: () => bytes };
-  return sendBlob(options, content, transfer);
+  const chunks = (): Iterable<Uint8Array> => (bytes.length > 0 ? [bytes] : []);
+  return sendBlob(options, { hash: blobHashOf(bytes), size: bytes.length, chunks }, transfer);
 }
+
+type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
 function sendBlob(
   options: BlobClientOptions,
-  { hash, size, body }: { hash: BlobHash; size: number; body: () => Readable | Uint8Array },
+  { hash, size, chunks }: { hash: BlobHash; size: number; chunks: () => Chunks },
   transfer: TransferOptions,
 ): Promise<BlobView> {
   return repeated(transfer, async () => {
@@ -98,7 +114,7 @@ function sendBlob(
       method: 'PUT',
       path: `/v1/blobs/${hash}`,
       headers: { 'content-type': 'application/octet-stream', 'content-length': String(size) },
-      body: body(),
+      body: told(chunks(), 0, size, transfer),
       signal: transfer.signal,
     });
     const { data } = (await response.body.json()) as { data: BlobView };
@@ -117,32 +133,58 @@ export async function getBlob(
   transfer: TransferOptions & { redirect?: boolean } = {},
 ): Promise<{ size: number }> {
   const part = `${path}.part`;
-  const kept = await resumable(part);
-  let { size } = kept;
-  const file = await open(part, 'a', 0o600);
-  const writer = new BatchWriter(file);
+  const thread = new HashThread();
+  try {
+    const { found, size } = await fetchInto(part, options, hash, transfer, thread);
+    if (found !== hash) {
+      await rm(part, { force: true });
+      throw wrongBytes(`What came for ${hash} has the hash ${found}`);
+    }
+    await rename(part, path);
+    return { size };
+  } finally {
+    await thread.end();
+  }
+}
+
+/** What is there already is hashed first; what comes is hashed while it is written. */
+async function fetchInto(
+  part: string,
+  options: BlobClientOptions,
+  hash: BlobHash,
+  transfer: TransferOptions & { redirect?: boolean },
+  thread: HashThread,
+): Promise<{ found: string; size: number }> {
+  const position = await sizeOf(part);
+  const kept = position > 0 ? thread.hasher(Number.POSITIVE_INFINITY) : undefined;
+  if (kept) await hashPieces(kept, part);
+  let writer: HashingWriter | undefined;
+  let size = position;
   try {
     await repeated(transfer, async (progress) => {
-      for await (const chunk of rest(options, hash, size, transfer)) {
-        await writer.add(chunk);
-        kept.digest.update(chunk);
+      const { chunks, total } = await rest(options, hash, size, transfer);
+      const hasher = kept ?? thread.hasher(total);
+      writer ??= await HashingWriter.open(part, { hasher, size: total, position });
+      for await (const chunk of chunks) {
         size += chunk.length;
+        await writer.add(chunk);
+        freeMemory(chunk);
         progress();
       }
     });
-    await writer.flush();
-    await file.sync();
+    return { found: `sha256:${await writer!.finish()}`, size };
   } finally {
-    await writer.settle();
-    await file.close();
+    await writer?.close();
   }
-  const found = `sha256:${kept.digest.digest('hex')}`;
-  if (found !== hash) {
-    await rm(part, { force: true });
-    throw wrongBytes(`What came for ${hash} has the hash ${found}`);
+}
+
+async function sizeOf(path: string): Promise<number> {
+  try {
+    return (await stat(path)).size;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0;
+    throw error;
   }
-  await rename(part, path);
-  return { size };
 }
 
 /** A small blob in memory: a manifest, a text. One larger than `mostBytes` is refused. */
@@ -154,7 +196,8 @@ export async function readBlob(
   return repeated(transfer, async () => {
     const chunks: Uint8Array[] = [];
     let size = 0;
-    for await (const chunk of rest(options, hash, 0, transfer)) {
+    const { chunks: coming } = await rest(options, hash, 0, transfer);
+    for await (const chunk of coming) {
       size += chunk.length;
       if (size > mostBytes) throw wrongBytes(`${hash} is larger than ${mostBytes} bytes`);
       chunks.push(chunk);
@@ -171,28 +214,19 @@ function wrongBytes(detail: string): ApiError {
   return new ApiError(422, { code: 'INVALID_ARGUMENT', detail, hint });
 }
 
-/** The hash of what is there, to go on from. */
-async function resumable(part: string) {
-  const digest = createHash('sha256');
-  let size = 0;
-  try {
-    for await (const chunk of fileChunks(part)) {
-      digest.update(chunk);
-      size += chunk.length;
-    }
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-  }
-  return { digest, size };
+interface Rest {
+  chunks: Chunks;
+  /** Of the whole blob. */
+  total: number;
 }
 
 /** The bytes from `start` on; none where the file was complete already. */
-async function* rest(
+async function rest(
   options: BlobClientOptions,
   hash: BlobHash,
   start: number,
   transfer: TransferOptions & { redirect?: boolean },
-): AsyncGenerator<Uint8Array> {
+): Promise<Rest> {
   const { signal } = transfer;
   const headers: Record<string, string> = start > 0 ? { range: `bytes=${start}-` } : {};
   const path = `/v1/blobs/${hash}${transfer.redirect ? '?redirect=1' : ''}`;
@@ -200,19 +234,28 @@ async function* rest(
   try {
     response = await send(options, { method: 'GET', path, headers, signal });
   } catch (error) {
-    if (error instanceof ApiError && error.status === 416) return;
+    if (error instanceof ApiError && error.status === 416) return { chunks: [], total: start };
     throw error;
   }
   const total = start + Number(response.headers['content-length']);
+  const body = told(response.body as AsyncIterable<Uint8Array>, start, total, transfer);
+  return { chunks: orConnectionError(options, body, signal), total };
+}
+
+async function* orConnectionError(
+  options: BlobClientOptions,
+  chunks: AsyncIterable<Uint8Array>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array> {
   try {
-    yield* told(response.body as AsyncIterable<Uint8Array>, start, total, transfer);
+    yield* chunks;
   } catch (error) {
     throw asConnectionError(options, error, signal);
   }
 }
 
 async function* told(
-  chunks: AsyncIterable<Uint8Array>,
+  chunks: Chunks,
   start: number,
   total: number,
   { onProgress, signal }: TransferOptions,
@@ -240,8 +283,4 @@ async function repeated<Result>(
       await delay(retryPauseMs(failures), undefined, { signal });
     }
   }
-}
-
-function fileChunks(path: string): AsyncIterable<Buffer> {
-  return createReadStream(path, { highWaterMark: BUFFER_BYTES }) as AsyncIterable<Buffer>;
 }

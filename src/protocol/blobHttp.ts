@@ -16,7 +16,8 @@ interface Sent {
   method: 'GET' | 'PUT';
   path: string;
   headers: Record<string, string>;
-  body?: Readable | Uint8Array;
+  /** A chunk is used no more when the next one is asked for, if it is larger than 64 KiB. */
+  body?: AsyncIterable<Uint8Array>;
   signal?: AbortSignal | undefined;
 }
 
@@ -36,7 +37,9 @@ export async function send(
   };
   try {
     const url = options.url.replace(/\/+$/, '') + path;
-    const response = await request(url, { ...common, method, headers, body: body ?? null });
+    // undici takes any iterable, though its types do not say so, and waits until one chunk is sent.
+    const sentBody = (body as Readable | undefined) ?? null;
+    const response = await request(url, { ...common, method, headers, body: sentBody });
     const { location } = response.headers;
     if (response.statusCode !== 307 || typeof location !== 'string') return await good(response);
     await response.body.dump();

@@ -1,6 +1,6 @@
 /** A Coordinator in memory, for the tests of what stands in front of one. Places at first sync. */
 import { hash } from 'node:crypto';
-import { systemClock, sleep, type Clock } from '../lib/clock.ts';
+import { systemClock, type Clock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import { systemRandom, type Random } from '../lib/random.ts';
 import type { TokenId } from '../model/ids.ts';
@@ -8,7 +8,7 @@ import { SCOPES, type Principal } from '../model/token.ts';
 import type * as agent from './agent.ts';
 import type { Coordinator, LogPage, LogQuery, Page, Readiness } from './coordinator.ts';
 import type { SubmitReply, SubmitRequest, TunnelTicket } from './coordinator.ts';
-import { allow, pageOf } from './fakeAnswers.ts';
+import { allow, pageOf, pollUntil } from './fakeAnswers.ts';
 import { FakeFleet } from './fakeFleet.ts';
 import { isEnded, jobView, newJob, type FakeJob } from './fakeJobs.ts';
 import { FakeRest } from './fakeRest.ts';
@@ -21,8 +21,6 @@ import { fakeReceipt } from './fakeReceipt.ts';
 import type { ReceiptView } from './receipt.ts';
 import type { WhyView } from './why.ts';
 
-const POLL_MS = 5;
-
 export class FakeCoordinator extends FakeRest implements Coordinator {
   readonly adminSecret: string;
   readonly joinSecret: string;
@@ -34,6 +32,8 @@ export class FakeCoordinator extends FakeRest implements Coordinator {
   readonly #fleet: FakeFleet;
   readonly #work: FakeWork;
   readonly #keys = new Map<string, { bodyHash: string | null; ids: string[] }>();
+  readonly #until = (waitMs: number, done: () => boolean): Promise<void> =>
+    pollUntil(this.#clock, waitMs, done);
   #counter = 0;
   #generation = 0;
 
@@ -287,11 +287,6 @@ export class FakeCoordinator extends FakeRest implements Coordinator {
     throw new DroverError('NOT_FOUND', `there is no job ${id}`, {
       hint: 'drover jobs lists them.',
     });
-  }
-
-  async #until(waitMs: number, done: () => boolean): Promise<void> {
-    const deadline = this.#clock.bootMs() + waitMs;
-    while (!done() && this.#clock.bootMs() < deadline) await sleep(this.#clock, POLL_MS);
   }
 }
 

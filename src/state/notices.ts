@@ -12,9 +12,9 @@ import type { State } from './state.ts';
 
 /** By tenant; `*` is for those that are not named. */
 export type TellDefaults = Readonly<Record<string, readonly TellRule[]>>;
-export const ANY_TENANT = '*';
+const ANY_TENANT = '*';
 /** A channel that takes nothing for long loses what comes beyond this. */
-export const QUEUE_LIMIT = 10_000;
+const QUEUE_LIMIT = 10_000;
 const NOBODY: readonly TellRule[] = [];
 
 export class Notices {

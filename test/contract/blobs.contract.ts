@@ -66,6 +66,24 @@ export function blobContract(open: () => Promise<BlobStore>): void {
     expect((await read(await store.open(tenant, largeHash))).length).toBe(LARGE_BYTES);
   });
 
+  test('pieces for whoever uses each before the next one come to the same', async () => {
+    const tenant = fresh();
+    await put(tenant, large);
+    for (const range of [undefined, { start: 5, end: 9_000_000 }, { start: 7, end: 7 }]) {
+      const pieces = await store.pieces(tenant, largeHash, range);
+      const copies: Buffer[] = [];
+      for (let next = await pieces.next(); !next.done; next = await pieces.next()) {
+        copies.push(Buffer.from(next.value));
+      }
+      const { start, end } = range ?? { start: 0, end: LARGE_BYTES };
+      expect(Buffer.concat(copies).equals(large.subarray(start, end + 1))).toBe(true);
+    }
+    const left = await store.pieces(tenant, largeHash);
+    await left.next();
+    await left.return?.();
+    await expect(store.pieces(tenant, ABSENT)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
+
   test('tenants are apart, whatever they are called', async () => {
     const names = ['ada', 'Ada', '..', '.', 'tmp', 'a/b', 'a%2Fb', 'ä ö', '', 'x'.repeat(100)];
     const bytes = Buffer.from('shared');

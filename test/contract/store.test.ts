@@ -6,8 +6,11 @@ import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { unpackSpec } from '../../src/model/spec.ts';
+import type { JobId } from '../../src/model/ids.ts';
+import type { NotifyRule } from '../../src/model/jobParts.ts';
 import { jobSpec } from '../../src/protocol/jobSpec.ts';
 import { apply } from '../../src/state/apply.ts';
+import { tellOfJob } from '../../src/state/notices.ts';
 import { State } from '../../src/state/state.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { checkSqliteVersion } from '../../src/store/dialects/sqlite.ts';
@@ -90,6 +93,9 @@ function submit(state: State, key: string | null, count = 1): string[] {
   return result.ids;
 }
 
+const rules = (notify: NotifyRule[]) =>
+  jobSpec.parse({ command: ['true'], rules: { notify } }).rules!;
+
 describe.each([
   ['sqlite', sqlitePlace],
   ['postgres', postgresPlace],
@@ -107,6 +113,30 @@ describe.each([
     expect(live?.job.spec).toEqual(spec('job0'));
     expect(submit(second.state, 'key', 2)).toEqual(ids);
     expect(second.state.seq).toBe(first.state.seq);
+    await second.store.close();
+  });
+
+  test('notices wait until they are settled, tries and all', async () => {
+    const place = await newPlace();
+    const first = await open(place);
+    const [id = ''] = submit(first.state, null);
+    const live = first.state.jobs.get(id as JobId)!;
+    live.job.spec.rules = rules([{ to: 'ops', on: ['started', 'failed'] }]);
+    for (const kind of ['started', 'failed'] as const) {
+      tellOfJob(first.state, live, kind, { reason: 'ünd\n', exitCode: null }, 5000);
+    }
+    await flush(first.store, first.state);
+    const [one, two] = [...first.state.notices.queued.values()];
+    const settled = { kind: 'settle-notice', reason: 'down' } as const;
+    const again = { outcome: 'failed', nextTryAtMs: 9000 } as const;
+    apply(first.state, { ...settled, ...again, id: one!.id }, 6000);
+    apply(first.state, { ...settled, outcome: 'sent', id: two!.id }, 6000);
+    await flush(first.store, first.state);
+    await first.store.close();
+    const second = await open(place, 6000);
+    expect([...second.state.notices.queued.values()]).toEqual([
+      { ...one, tries: 1, nextTryAtMs: 9000, lastError: 'down' },
+    ]);
     await second.store.close();
   });
 

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { keyOf } from '../../src/agent/environments/store.ts';
 import { startJourney, until, type Journey } from '../support/journey.ts';
 import { LOGIN, missingPodman, startPodman, type Podman } from '../support/podman.ts';
 
@@ -22,7 +23,14 @@ beforeAll(async () => {
   const login = `${LOGIN.user}:${LOGIN.password}\n`;
   writeFileSync(path.join(secrets, 'default', 'REGISTRY'), login, { mode: 0o600 });
   writeFileSync(path.join(secrets, 'default', 'API_KEY'), 'line one\nline two', { mode: 0o600 });
+  const home = mkdtempSync(path.join(tmpdir(), 'drover-journey-'));
+  const agent = keyOf([path.join(home, '.drover', 'agent')]).slice(0, 16);
+  podman.run(
+    ...['create', '--name', 'drover-stray', '--label', `drover.agent=${agent}`],
+    ...[podman.image, 'true'],
+  );
   journey = await startJourney({
+    home,
     args: ['--resources', 'cpus=4,mem=2Gi'],
     env: { ...podman.env, DROVER_SECRETS_FOLDER: secrets },
   });
@@ -40,6 +48,10 @@ const containers = (): string[] =>
     .run('ps', '-a', '--format', '{{.Names}}')
     .split('\n')
     .filter((name) => name.startsWith('drover-'));
+
+test.runIf(runs)('a container that an earlier agent left is gone', async () => {
+  await until('the stray one is gone', () => containers().length === 0);
+});
 
 test.runIf(runs)('code, inputs, secrets, result and limits of /dev/shm inside', async () => {
   const code = path.join(folder, 'code');

@@ -99,7 +99,7 @@ test('over STARTTLS with a password; nothing in it becomes a header', async () =
   expect(body).toContain('It ran 2h.\r\n.\r\nNächster Schritt: drover result j1\r\n');
 });
 
-test('a wrong password, a stranger’s certificate and a server without TLS are refused', async () => {
+test('a wrong password, a stranger’s certificate and loopback are refused', async () => {
   const { port, mails } = await serve('starttls');
   const wrong = channel(port, { passwordFile: file('wrong') });
   await expect(wrong.send(message, never)).rejects.toThrow('answered AUTH with: 535');

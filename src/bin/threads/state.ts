@@ -137,11 +137,11 @@ async function boot(): Promise<void> {
 }
 
 async function channels(): Promise<Channels> {
-  const { now } = systemClock;
+  const now = (): number => systemClock.now();
   const opened = openChannels(options.notify, { env: process.env, now });
-  for (const [channel, { check }] of opened) {
+  for (const [channel, one] of opened) {
     // Not worth staying down for: what is sent over it is tried for a day.
-    await check().catch((error: unknown) => {
+    await one.check().catch((error: unknown) => {
       log.warn({ channel, err: error }, 'a notification channel cannot be used yet');
     });
   }

@@ -60,6 +60,14 @@ export class S3BlobStore implements BlobStore {
     return download(this.client, { key, range, absent });
   }
 
+  async pieces(
+    tenant: string,
+    hash: BlobHash,
+    range?: BlobRange,
+  ): Promise<AsyncIterator<Uint8Array>> {
+    return (await this.open(tenant, hash, range))[Symbol.asyncIterator]();
+  }
+
   async stat(tenant: string, hash: BlobHash): Promise<BlobStat | undefined> {
     const known = await this.#look(tenant, hash);
     if (!known) await this.#checkBucket();

@@ -45,10 +45,9 @@ export function sentencesOf(known: Known): string[] {
   const { time, reason, checkpoints, resumes } = known;
   const sentences = [`${headOf(known)}${reason ? `: ${reason}` : ''}.`];
   const stopping = time.stoppingMs > 0 ? `, was stopping ${shortDuration(time.stoppingMs)}` : '';
-  sentences.push(
-    `It waited ${shortDuration(time.waitingMs)}, took ${shortDuration(time.startingMs)} to start, ` +
-      `ran ${shortDuration(time.runningMs)}${stopping}.`,
-  );
+  const waited = `It waited ${shortDuration(time.waitingMs)}`;
+  const ran = `ran ${shortDuration(time.runningMs)}${stopping}`;
+  sentences.push(`${waited}, took ${shortDuration(time.startingMs)} to start, ${ran}.`);
   if (known.ranOn.length > 0) sentences.push(`It ran${placesPart(known)}.`);
   if (known.costMicros > 0) sentences.push(`It cost ${showMoney(known.costMicros)}.`);
   if (known.peakMemoryBytes !== null) {

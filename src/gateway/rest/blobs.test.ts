@@ -1,7 +1,7 @@
 /** /v1/blobs as a client meets it, with blobs on a real disk. */
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
-import { request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -25,6 +25,11 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
+const send = (to: TestBlobGateway, hash: string, size: number) =>
+  request(`${to.url}${path(hash)}`, {
+    method: 'PUT',
+    headers: { 'content-length': size, ...BYTES, authorization: `Bearer ${to.fake.adminToken}` },
+  });
 const path = (hash: string): string => `/v1/blobs/${hash}`;
 const put = (bytes: Buffer, hash = blobHashOf(bytes), headers: Record<string, string> = BYTES) =>
   gateway.call('PUT', path(hash), { body: bytes, headers });
@@ -141,25 +146,17 @@ test('over the quota', async () => {
 });
 
 test('a body without a length is refused; one that breaks off leaves nothing', async () => {
-  const send = (headers: Record<string, string>) =>
-    request(`${gateway.url}${path(helloHash)}`, {
-      method: 'PUT',
-      headers: { ...headers, ...BYTES, authorization: `Bearer ${gateway.fake.adminToken}` },
-    });
-  const chunked = send({ 'transfer-encoding': 'chunked' });
+  const authorization = `Bearer ${gateway.fake.adminToken}`;
+  const chunked = request(`${gateway.url}${path(helloHash)}`, {
+    method: 'PUT',
+    headers: { 'transfer-encoding': 'chunked', ...BYTES, authorization },
+  });
   chunked.end(hello);
   const [answer] = (await once(chunked, 'response')) as [{ statusCode: number }];
   expect(answer.statusCode).toBe(400);
 
   const lost = Buffer.alloc(400_000, 'x');
-  const torn = request(`${gateway.url}${path(blobHashOf(lost))}`, {
-    method: 'PUT',
-    headers: {
-      'content-length': lost.length,
-      ...BYTES,
-      authorization: `Bearer ${gateway.fake.adminToken}`,
-    },
-  });
+  const torn = send(gateway, blobHashOf(lost), lost.length);
   torn.on('error', () => {});
   torn.write(lost.subarray(0, 300_000));
   await delay(50);
@@ -210,7 +207,7 @@ test('the description has every route', async () => {
   const { paths } = JSON.parse(text) as { paths: Record<string, Record<string, unknown>> };
   expect(Object.keys(paths['/v1/blobs/missing'] ?? {})).toEqual(['post']);
   expect(Object.keys(paths['/v1/blobs/{hash}'] ?? {})).toEqual(
-    expect.arrayContaining(['get', 'put', 'delete']),
+    expect.arrayContaining(['get', 'head', 'put', 'delete']),
   );
 });
 
@@ -233,15 +230,46 @@ test('a store that cannot be asked is no 404; a sender that stands still is let 
   expect([asked.status, asked.json.code]).toEqual([503, 'UNAVAILABLE']);
 
   isAway = false;
-  const silent = request(`${broken.url}${path(helloHash)}`, {
-    method: 'PUT',
-    headers: {
-      'content-length': 1000,
-      ...BYTES,
-      authorization: `Bearer ${broken.fake.adminToken}`,
-    },
-  });
+  const silent = send(broken, helloHash, 1000);
   silent.write('a bit');
   const [error] = (await once(silent, 'error')) as [NodeJS.ErrnoException];
   expect(error.code).toBe('ECONNRESET');
-});
+}, 20_000);
+
+test('an upload may take longer than other requests; torn, it leaves nothing', async () => {
+  const requestReceiveMs = 150;
+  await using slow = await startBlobGateway({ requestReceiveMs });
+  const bytes = Buffer.alloc(64_000, 'slow');
+  const hash = blobHashOf(bytes);
+  const torn = send(slow, hash, bytes.length);
+  torn.on('error', () => {});
+  const whole = send(slow, hash, bytes.length);
+  const answered = once(whole, 'response') as Promise<[IncomingMessage]>;
+  const begunAtMs = Date.now();
+  for (let at = 0; at < bytes.length; at += 8_000) {
+    if (at < 56_000) torn.write(bytes.subarray(at, at + 8_000));
+    whole.write(bytes.subarray(at, at + 8_000));
+    await delay(requestReceiveMs);
+  }
+  expect(Date.now() - begunAtMs).toBeGreaterThan(4 * requestReceiveMs);
+  whole.end();
+  const [{ statusCode }] = await answered;
+  expect(statusCode).toBe(201);
+  expect(readdirSync(join(slow.folder, '.tmp')), 'of the one that has not ended').toHaveLength(1);
+  torn.destroy();
+  while (readdirSync(join(slow.folder, '.tmp')).length > 0) await delay(5);
+
+  // Whatever is no blob still has its time.
+  const late = request(`${slow.url}/v1/blobs/missing`, {
+    method: 'POST',
+    headers: {
+      'content-length': 100,
+      'content-type': 'application/json',
+      authorization: `Bearer ${slow.fake.adminToken}`,
+    },
+  });
+  late.write('{');
+  const [answer] = (await once(late, 'response')) as [IncomingMessage];
+  expect(answer.statusCode).toBe(408);
+  late.destroy();
+}, 20_000);

@@ -5,12 +5,14 @@ import type { BlobContent, BlobStore } from '../../blobs/contract.ts';
 import { noSuchBlob } from '../../blobs/errors.ts';
 import type { BlobQuota } from '../../blobs/quota.ts';
 import { DroverError } from '../../lib/errors.ts';
+import { freeMemory } from '../../lib/freeMemory.ts';
 import { type BlobHash, isBlobHash } from '../../model/blob.ts';
 import { blobView, missingBlobs, missingView } from '../../protocol/blobs.ts';
 import type { App } from '../app.ts';
 import { setSending } from '../clientError.ts';
 import type { GatewayLimits } from '../limits.ts';
 import { found, one } from './envelope.ts';
+import { pieceStream } from './pieceStream.ts';
 import { rangeOf } from './range.ts';
 
 export interface BlobRouteOptions {
@@ -76,7 +78,8 @@ function readRoutes(app: App, options: BlobRouteOptions): void {
   app.route({
     method: 'HEAD',
     url: '/v1/blobs/:hash',
-    config: read,
+    // Others come of a GET and are left out of the description; this one says more.
+    config: { ...read, swagger: { exposeHeadRoute: true } },
     schema: { tags, summary: 'Whether there is such a blob, and its size', params, querystring },
     handler: async (request, reply) => {
       const hash = hashOf(request.params.hash);
@@ -134,7 +137,7 @@ async function sendBlob(
     reply.header('content-range', `bytes */${known.size}`);
     throw new DroverError('RANGE_NOT_SATISFIABLE', `The blob has ${known.size} bytes`);
   }
-  const stream = await store.open(tenant, hash, range);
+  const stream = pieceStream(await store.pieces(tenant, hash, range));
   if (range) {
     reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${known.size}`);
   }
@@ -161,11 +164,21 @@ function putRoute(app: App, options: BlobRouteOptions): void {
     handler: async (request, reply) => {
       const hash = hashOf(request.params.hash);
       const size = sizeOf(request, options.maxBlobBytes);
-      const content = (request.body ?? []) as BlobContent;
+      const body = (request.body ?? []) as BlobContent;
+      // Files are written from a copy; parts for S3 are gathered from the chunks themselves.
+      const content = options.store.kind === 'files' ? freed(body) : body;
       const { created } = await receive(request, options, { hash, size, content });
       return reply.code(created ? 201 : 200).send(found({ hash, size, created }));
     },
   });
+}
+
+/** A chunk was used when the next one is asked for. */
+async function* freed(body: BlobContent): AsyncGenerator<Uint8Array> {
+  for await (const chunk of body) {
+    yield chunk;
+    freeMemory(chunk);
+  }
 }
 
 async function receive(

@@ -20,6 +20,7 @@ interface Options {
   maxBlobBytes?: number;
   tenantQuotaBytes?: number;
   transferSilenceMs?: number;
+  requestReceiveMs?: number;
   mayUse?: MayUse;
   /** Put in place of single verbs of the store. */
   verbs?: Partial<BlobStore>;
@@ -38,6 +39,9 @@ export async function startBlobGateway(options: Options = {}): Promise<TestBlobG
     {
       extraRoutes: (app) => blobRoutes(app, { store, quota, maxBlobBytes, limits }),
       ...(options.mayUse ? { mayUse: options.mayUse } : {}),
+      ...(options.requestReceiveMs === undefined
+        ? {}
+        : { limits: { requestReceiveMs: options.requestReceiveMs } }),
     },
   );
   const close = async (): Promise<void> => {

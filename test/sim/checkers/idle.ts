@@ -24,8 +24,8 @@ interface Waiting {
   fits: boolean;
 }
 
-/** What has waited too long comes before every band. */
-const AGED = -1;
+/** What has waited too long comes first in its band. */
+const AGED = -0.5;
 
 export interface IdleOptions {
   mirror: Mirror;
@@ -100,7 +100,8 @@ export class IdleChecker {
       const job = mirror.jobs.get(id) as JobRow;
       const spec = this.#specOf(job);
       if (!this.#isReady(job, spec)) continue;
-      const band = this.#isAged(job, spec) ? AGED : PRIORITIES.indexOf(spec.priority);
+      const aged = this.#isAged(job, spec) ? AGED : 0;
+      const band = PRIORITIES.indexOf(spec.priority) + aged;
       waiting.push({ job, band, fits: rooms.fits(spec, job.tenant) });
     }
     const fitsSince = new Map<string, number>();

@@ -3,7 +3,7 @@
  * of this machine, with the attempt's own folders at the same paths inside as outside.
  */
 import { lstatSync, readdirSync, readlinkSync, existsSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Clock } from '../../../lib/clock.ts';
 import type { AttemptOrder } from '../../../protocol/agent.ts';
 import type { Step } from '../../around.ts';
@@ -16,7 +16,7 @@ import { quote, type Container, type Launch, type Mount } from './container.ts';
 import { enrootLaunch } from './enroot.ts';
 import { clientEnvironment, type ContainerHost } from './host.ts';
 import { provideImage } from './images.ts';
-import { AGENT_LABEL, ATTEMPT_LABEL, ociLaunch, removeWords } from './oci.ts';
+import { AGENT_LABEL, ociLaunch, removeWords } from './oci.ts';
 import { parseLogin } from './registry.ts';
 
 /** Run by the watchdog, for when no agent lives; see its script. */
@@ -97,7 +97,7 @@ function noRuntime({ insideContainer }: ContainerOptions): string {
   );
 }
 
-export const nameOf = (uid: string): string => `drover-${uid}`;
+const nameOf = (uid: string): string => `drover-${uid}`;
 
 function launchBy(host: ContainerHost, one: Container, env: Record<string, string>): Launch {
   if (host.runtime === 'apptainer') return apptainerLaunch(host, one, env);
@@ -196,10 +196,12 @@ export async function sweepContainers(
   if (host?.runtime !== 'podman' && host?.runtime !== 'docker') return [];
   const call = { program: host.program, env: clientEnvironment(options.env), clock };
   const filter = `label=${AGENT_LABEL}=${agent}`;
-  const format = `{{.Label "${ATTEMPT_LABEL}"}}`;
-  const args = ['ps', '-a', '--filter', filter, '--format', format];
-  const { stdout } = await runTool({ ...call, args, limitMs: REMOVE_MS });
-  const uids = stdout.split('\n').filter((uid) => uid !== '' && basename(uid) === uid);
+  const args = ['ps', '-a', '--filter', filter, '--format', '{{.Names}}'];
+  const { code, stdout, lastLines } = await runTool({ ...call, args, limitMs: REMOVE_MS });
+  if (code !== 0) throw new Error(lastLines.join(' '));
+  const prefix = nameOf('');
+  const names = stdout.split('\n').filter((name) => name.startsWith(prefix));
+  const uids = names.map((name) => name.slice(prefix.length));
   const stray = uids.filter((uid) => !existsSync(join(attempts, uid)));
   if (stray.length === 0) return [];
   await runTool({ ...call, args: removeWords(host, stray.map(nameOf)), limitMs: REMOVE_MS });

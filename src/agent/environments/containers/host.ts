@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import type { Clock } from '../../../lib/clock.ts';
 import { findProgram, runTool } from '../tool.ts';
 
-export const CONTAINER_RUNTIMES = ['podman', 'docker', 'apptainer', 'enroot'] as const;
+const CONTAINER_RUNTIMES = ['podman', 'docker', 'apptainer', 'enroot'] as const;
 export type ContainerRuntime = (typeof CONTAINER_RUNTIMES)[number];
 
 export interface ContainerHost {

@@ -106,7 +106,8 @@ interface Inspected {
 }
 
 async function inspect(one: ImageCall): Promise<FoundImage | undefined> {
-  const { code, stdout } = await call(one, ['image', 'inspect', one.image]);
+  const silent = { ...one, say: (): void => undefined };
+  const { code, stdout } = await call(silent, ['image', 'inspect', one.image]);
   if (code !== 0) return undefined;
   const [found] = JSON.parse(stdout) as Inspected[];
   if (!found?.Id) return undefined;

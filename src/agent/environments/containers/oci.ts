@@ -9,7 +9,7 @@ const PIDS_LIMIT = 16_384;
 /** Names are in everybody's view, values are not: those go by inheritance or by this file. */
 const ENV_FILE = 'container.env';
 
-export const ATTEMPT_LABEL = 'drover.attempt';
+const ATTEMPT_LABEL = 'drover.attempt';
 export const AGENT_LABEL = 'drover.agent';
 
 export function ociLaunch(

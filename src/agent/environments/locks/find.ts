@@ -4,7 +4,7 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { Unprepared } from '../../runtimes/around.ts';
 import { LOCK_FILES } from '../../../model/jobParts.ts';
 
-export type LockKind = 'uv' | 'requirements' | 'conda';
+type LockKind = 'uv' | 'requirements' | 'conda';
 
 export interface Lock {
   kind: LockKind;
