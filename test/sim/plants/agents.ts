@@ -45,10 +45,10 @@ export const AGENTS_PLANTS: Plant[] = [
       },
       {
         file: 'src/control/controller.ts',
-        find: '=> sessions.lastContactBootMs(worker);',
+        find: '=> core.sessions.lastContactBootMs(worker),',
         replace:
-          '=> sessions.lastContactAtMs(worker) ?? ' +
-          'sessions.lastContactBootMs(worker) + clock.now() - clock.bootMs();',
+          '=> core.sessions.lastContactAtMs(worker) ?? core.sessions.lastContactBootMs(worker)' +
+          ' + core.clock.now() - core.clock.bootMs(),',
       },
     ],
   },

@@ -85,7 +85,7 @@ export const PLACEMENT_PLANTS: Plant[] = [
     shownBy: ['L1', 'L2'],
     patches: [
       {
-        file: 'src/core/schedule/queue.ts',
+        file: 'src/core/schedule/sleepers.ts',
         find: 'task.notBeforeMs <= nowMs || task.notBeforeMs > nowMs + LONGEST_DELAY_MS',
         replace: 'task.notBeforeMs <= nowMs',
       },

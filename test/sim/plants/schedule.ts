@@ -144,7 +144,7 @@ export const SCHEDULE_PLANTS: Plant[] = [
     patches: [
       {
         file: 'src/control/jobs.ts',
-        find: 'return live?.job.tenant === who.tenant ? live : undefined;',
+        find: 'return live?.job.tenant === who.tenant && mine(who, live.job) ? live : undefined;',
         replace: 'return live;',
       },
     ],
