@@ -120,12 +120,3 @@ export interface JobParts {
   secrets?: SecretSpec[] | undefined;
   rules?: JobRules | undefined;
 }
-
-export const JOB_PARTS = [
-  'code',
-  'inputs',
-  'environment',
-  'checkpoint',
-  'secrets',
-  'rules',
-] as const satisfies readonly (keyof JobParts)[];

@@ -4,7 +4,7 @@
  * never change one, a row written without it means it.
  */
 import type { After, JobSpec } from './job.ts';
-import { JOB_PARTS, type JobParts } from './jobParts.ts';
+import type { JobParts } from './jobParts.ts';
 import { PLAIN_PLACEMENT, type PlacementSpec } from './placement.ts';
 import type { DeviceRequest, ResourceRequest } from './resources.ts';
 
@@ -129,7 +129,7 @@ function pack(spec: JobSpec): Packed {
   if (device || cpuMillis !== DEFAULT_RESOURCES.cpuMillis || memoryBytes || ports) {
     packed.resources = { cpuMillis, memoryBytes, ports, ...(device && { device }) };
   }
-  for (const name of JOB_PARTS) if (spec[name]) Object.assign(packed, { [name]: spec[name] });
+  copyParts(spec, packed);
   return packed;
 }
 
@@ -187,8 +187,17 @@ function unpack(packed: Whole): JobSpec {
     after: packed.after ?? DEFAULT_PARTS.after,
     maxCostMicros: packed.maxCostMicros ?? DEFAULT_SPEC.maxCostMicros,
   };
-  for (const name of JOB_PARTS) if (packed[name]) Object.assign(spec, { [name]: packed[name] });
+  copyParts(packed, spec);
   return spec;
+}
+
+function copyParts(from: JobParts, to: JobParts): void {
+  if (from.code) to.code = from.code;
+  if (from.inputs) to.inputs = from.inputs;
+  if (from.environment) to.environment = from.environment;
+  if (from.checkpoint) to.checkpoint = from.checkpoint;
+  if (from.secrets) to.secrets = from.secrets;
+  if (from.rules) to.rules = from.rules;
 }
 
 function isEmpty(record: object): boolean {

@@ -8,28 +8,36 @@ import type { State } from './state.ts';
 
 export class Family {
   readonly #children = new Map<JobId, Set<LiveJob>>();
-  /** By tenant, parent and name; a name that is empty is no name. */
-  readonly #names = new Map<string, Set<LiveJob>>();
+  /** By tenant, parent and name. Null until somebody asks: most never do. */
+  #names: Map<string, Set<LiveJob>> | null = null;
 
   add(live: LiveJob): void {
-    const { parent, tenant, spec } = live.job;
+    const { parent } = live.job;
     if (parent !== null) addTo(this.#children, parent, live);
-    if (spec.name !== '') addTo(this.#names, nameKey(tenant, parent, spec.name), live);
+    if (this.#names) addTo(this.#names, nameKey(live.job), live);
   }
 
   remove(live: LiveJob): void {
-    const { parent, tenant, spec } = live.job;
+    const { parent } = live.job;
     if (parent !== null) removeFrom(this.#children, parent, live);
-    if (spec.name !== '') removeFrom(this.#names, nameKey(tenant, parent, spec.name), live);
+    if (this.#names) removeFrom(this.#names, nameKey(live.job), live);
   }
 
   childrenOf(job: JobId): Iterable<LiveJob> {
     return this.#children.get(job) ?? [];
   }
 
-  /** One that has this name and has not ended. */
-  named(tenant: string, parent: JobId | null, name: string): LiveJob | undefined {
-    for (const live of this.#names.get(nameKey(tenant, parent, name)) ?? []) {
+  /** One of `jobs`, which are all there are, that has this name and has not ended. */
+  named(
+    jobs: ReadonlyMap<JobId, LiveJob>,
+    { tenant, parent }: Pick<Submit, 'tenant' | 'parent'>,
+    spec: JobSpec,
+  ): LiveJob | undefined {
+    if (!this.#names) {
+      this.#names = new Map();
+      for (const live of jobs.values()) addTo(this.#names, nameKey(live.job), live);
+    }
+    for (const live of this.#names.get(nameKey({ tenant, parent: parent ?? null, spec })) ?? []) {
       if (live.job.endedAtMs === null) return live;
     }
     return undefined;
@@ -42,14 +50,14 @@ export type Taken = Map<number, { rule: 'keep' | 'replace'; live: LiveJob }>;
 /** The name that may not be taken twice but would be; nothing has changed then. */
 export function takenNames(
   state: State,
-  { tenant, parent, specs }: Submit,
+  submission: Submit,
 ): Taken | { refused: string; job: JobId | null } {
   const taken: Taken = new Map();
   const mine = new Set<string>();
-  for (const [at, spec] of specs.entries()) {
+  for (const [at, spec] of submission.specs.entries()) {
     const rule = spec.rules?.nameTaken ?? 'allow';
     if (rule === 'allow' || spec.name === '') continue;
-    const live = state.family.named(tenant, parent ?? null, spec.name);
+    const live = state.family.named(state.jobs, submission, spec);
     if (mine.has(spec.name) || (live && rule === 'error')) {
       return { refused: spec.name, job: live?.job.id ?? null };
     }
@@ -73,8 +81,8 @@ export function endChildren(state: State, job: Job, nowMs: number): void {
   }
 }
 
-function nameKey(tenant: string, parent: JobId | null, name: string): string {
-  return `${tenant}\n${parent ?? ''}\n${name}`;
+function nameKey({ tenant, parent, spec }: Pick<Job, 'tenant' | 'parent' | 'spec'>): string {
+  return `${tenant}\n${parent ?? ''}\n${spec.name}`;
 }
 
 function addTo<Key>(map: Map<Key, Set<LiveJob>>, key: Key, live: LiveJob): void {
