@@ -83,7 +83,8 @@ test.runIf(runs)('code, inputs, secrets, result and limits of /dev/shm inside', 
 });
 
 test.runIf(runs)('a stop reaches the command; one that does not heed it is killed', async () => {
-  const heeds = 'trap "echo stopping; exit 0" TERM; echo up; sleep 100 & wait';
+  const loss = `echo '{"atMs":${Date.now()},"loss":0.5}' >>$DROVER_METRICS_FILE; `;
+  const heeds = `${loss}trap "echo stopping; exit 0" TERM; echo up; sleep 100 & wait`;
   const deaf = 'trap "" TERM; echo up; while :; do sleep 1; done';
   const image = { environment: { image: podman.image }, graceMs: 2500 };
   const jobs = [
@@ -97,6 +98,9 @@ test.runIf(runs)('a stop reaches the command; one that does not heed it is kille
   expect(inside.stdout).toContain('app\nbin\n');
   const processes = await journey.drover('ps', jobs[0]!);
   expect(processes.stdout).toContain('sleep 100');
+  await until('its own numbers are there', async () =>
+    (await journey.drover('metrics', jobs[0]!)).stdout.includes('loss'),
+  );
   expect(containers()).toHaveLength(2);
   const facts = (await journey.attempts(jobs[0]!))[0]?.facts;
   expect(facts).toMatchObject({

@@ -5,6 +5,7 @@
 import { lstatSync, readdirSync, readlinkSync, existsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../../../lib/clock.ts';
+import { METRICS_FILE } from '../../../model/metric.ts';
 import type { AttemptOrder } from '../../../protocol/agent.ts';
 import type { Step } from '../../around.ts';
 import { Unprepared, type Kept, type Preparation } from '../../runtimes/around.ts';
@@ -138,7 +139,11 @@ function mountsOf({ order, stage, home }: Preparation): Mount[] {
   const mounts: Mount[] = [];
   const has = (name: string): boolean => existsSync(join(stage, name));
   const own = ['work', RESULT_FOLDER, ...(has('checkpoint') ? ['checkpoint'] : [])];
-  for (const name of own) mounts.push({ source: join(home, name), readOnly: false });
+  // Only what is there can be mounted: the file its own numbers go to is there from the start.
+  writeFileSync(join(stage, METRICS_FILE), '', { mode: 0o600 });
+  for (const name of [...own, METRICS_FILE]) {
+    mounts.push({ source: join(home, name), readOnly: false });
+  }
   for (const name of ['inputs', 'secrets'].filter(has)) {
     mounts.push({ source: join(home, name), readOnly: true });
   }
