@@ -47,7 +47,7 @@ test('alive and ready, with the loops', async () => {
   ]);
   expect([alive.status, ready.status]).toEqual([200, 200]);
   const names = ready.body['data'].loops.map(({ name }: { name: string }) => name);
-  expect(names).toEqual(['schedule', 'leases', 'deadlines', 'charges']);
+  expect(names).toEqual(['schedule', 'leases', 'deadlines', 'charges', 'notices']);
 });
 
 test('a store that cannot be written: nothing accepted, not ready; then well again', async () => {

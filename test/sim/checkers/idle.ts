@@ -21,11 +21,10 @@ const PASSED_MS = 2000;
 interface Waiting {
   job: JobRow;
   band: number;
+  /** It has waited too long. */
+  aged: boolean;
   fits: boolean;
 }
-
-/** What has waited too long comes first in its band. */
-const AGED = -0.5;
 
 export interface IdleOptions {
   mirror: Mirror;
@@ -100,14 +99,16 @@ export class IdleChecker {
       const job = mirror.jobs.get(id) as JobRow;
       const spec = this.#specOf(job);
       if (!this.#isReady(job, spec)) continue;
-      const aged = this.#isAged(job, spec) ? AGED : 0;
-      const band = PRIORITIES.indexOf(spec.priority) + aged;
-      waiting.push({ job, band, fits: rooms.fits(spec, job.tenant) });
+      const aged = this.#isAged(job, spec);
+      const band = PRIORITIES.indexOf(spec.priority);
+      waiting.push({ job, band, aged, fits: rooms.fits(spec, job.tenant) });
     }
     const fitsSince = new Map<string, number>();
     for (const one of waiting) {
-      // Room may be kept for others that come first, and for others like it.
-      const first = waiting.every((other) => other === one || other.band > one.band);
+      // Room may be kept for others that come first, for others like it, and against all bands for
+      // what has waited too long.
+      const after = (other: Waiting): boolean => other.band > one.band && !other.aged;
+      const first = waiting.every((other) => other === one || after(other));
       if (!one.fits || !first) continue;
       fitsSince.set(one.job.id, this.#fitsSince.get(one.job.id) ?? nowMs());
     }
