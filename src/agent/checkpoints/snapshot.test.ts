@@ -1,6 +1,7 @@
 /** What of a checkpoint directory counts: finished files, and never half of one. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -128,8 +129,11 @@ test('a command that saves all the time does not keep what it saved from countin
   const child = spawn('python3', ['-c', script], { cwd: folder });
   await once(child.stdout, 'data');
   const seen: number[] = [];
-  for (let i = 0; i < 3; i++)
+  for (let i = 0; i < 3; i++) {
     seen.push(Number(contents(await snapshot({ pids: [child.pid!] }))['s']));
+    // Longer than it takes to save once more.
+    await delay(100);
+  }
   child.kill('SIGKILL');
   expect(seen[0]).toBeGreaterThan(0);
   expect(seen[2]).toBeGreaterThan(seen[0]!);
