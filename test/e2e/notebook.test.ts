@@ -75,7 +75,7 @@ test.runIf(bin)('runs a cell in the browser, and lets nobody in without the link
   await context.close();
 });
 
-/** What a person does: a new notebook, a line, run it; once more while the page is still loading. */
+/** What a person does: a new notebook, a line, run it; again while the page is still loading. */
 async function runCell(page: Page): Promise<void> {
   await page.locator('.jp-LauncherCard', { hasText: 'Python 3' }).first().click();
   const cell = page.locator('.jp-Notebook .jp-CodeCell .cm-content').first();
