@@ -153,6 +153,29 @@ describe('the first that does not fit', () => {
     expect([...placed(made), ...next]).toEqual(['j2.0>w1']);
   });
 
+  test('gives it up when others of its tenant have used the quota up meanwhile', () => {
+    const other = wantingGpus(1, { tenant: 'l', key: 'other' });
+    const view = viewOf({
+      requests: [running, large, long, other],
+      workers: [gpus('w1', 4), gpus('w2', 1)],
+      claims: [heldGpus(running, 'j0', 'w1', 0)],
+      accounts: [account('l', { deviceMillis: 4000 })],
+      pending: [waiting(large, 'j1')],
+    });
+    planOf(view, 0);
+    expect(view.reservations.size).toBe(1);
+    view.update({
+      ...NOTHING,
+      claims: [heldGpus(other, 'j3', 'w2', 0)],
+      pending: [waiting(long, 'j2')],
+    });
+    const made = planOf(view, MIN_MS);
+    expect(view.reservations.size).toBe(0);
+    expect(told(made)['large']).toContain('at the limit of devices at once');
+    const next = made.more ? placed(planOf(view, MIN_MS)) : [];
+    expect([...placed(made), ...next]).toEqual(['j2.0>w1']);
+  });
+
   test('is dropped with its worker or its job', () => {
     const view = busy(waiting(large, 'j1'), waiting(long, 'j2'));
     planOf(view, 0);

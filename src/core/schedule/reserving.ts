@@ -9,6 +9,7 @@ import type { PendingClass } from './classes.ts';
 import type { Tier } from './order.ts';
 import type { Placement } from './plan.ts';
 import type { Planning } from './planning.ts';
+import { bindingLimit } from './quota.ts';
 import type { Reservation } from './reservations.ts';
 import { earliest, reservedClaim } from './shadow.ts';
 import type { PendingTask } from './view.ts';
@@ -43,9 +44,11 @@ export class Reserving {
         const worker = fleet.worker(id);
         return worker !== undefined && fleet.accepts(worker, of.request);
       });
-      if (of.waiting === 0 || !usable) this.#drop(reservation);
+      // One whose quota was used up since could not use what is kept for it.
+      const wanted = of.waiting > 0 && bindingLimit(of, claims.length, 0) === null;
+      if (!wanted || !usable) this.#drop(reservation);
       else if (nowMs < untilMs) this.#planning.nextAt(untilMs);
-      if (of.waiting > 0 && (!usable || nowMs >= untilMs)) classes.open.add(of);
+      if (of.waiting > 0 && (!wanted || !usable || nowMs >= untilMs)) classes.open.add(of);
     }
   }
 
