@@ -18,7 +18,7 @@ export async function runGateway({ settings, flags }: RoleArguments): Promise<nu
   }
   const shutdown = shutdownOnSignals();
   const log = createLog('gateway', settings.logs.level);
-  const remote = createGrpcCoordinator({ url, ...callerOptions(settings) });
+  const remote = createGrpcCoordinator({ url, log, ...callerOptions(settings) });
   shutdown.add(async () => remote.close());
   const blobs = await openBlobStore(settings.blobs, { clock: systemClock, log });
   shutdown.add(() => blobs.close());

@@ -30,7 +30,7 @@ import { systemRandom } from '../lib/random.ts';
 import type { IdleRule } from '../model/jobParts.ts';
 import type { Settings } from '../model/settings.ts';
 import { packSpecs } from '../model/spec.ts';
-import { COORDINATOR_CALLS, type Coordinator } from '../protocol/coordinator.ts';
+import { COORDINATOR_CALLS, type Coordinator, type LogFollower } from '../protocol/coordinator.ts';
 import { decodeLogFrames } from '../protocol/logFrames.ts';
 import type { StoreSettings } from '../store/open.ts';
 import { startThread } from './threads/start.ts';
@@ -152,7 +152,7 @@ export interface RunningGateway {
 
 export async function startGateway(
   settings: Settings,
-  { coordinator, blobs }: { coordinator: Coordinator; blobs: BlobStore },
+  { coordinator, blobs }: { coordinator: Coordinator & Partial<LogFollower>; blobs: BlobStore },
   log: Log,
 ): Promise<RunningGateway> {
   const { server, limits } = settings;
@@ -175,11 +175,10 @@ export async function startGateway(
     decodeLogFrames,
     limits: { bodyBytes: server.bodyLimitBytes, unaryTimeoutMs: server.unaryTimeoutMs },
     extraRoutes(app) {
-      registerLogRoutes(app, {
-        ...common,
-        limits: { streamsPerTenant: limits.streamsPerTenant },
-      });
-      metricRoutes(app, { ...common, limits: { streamsPerTenant: limits.streamsPerTenant } });
+      const { streamsPerTenant } = limits;
+      const follows = { streamsPerTenant, streamMs: server.streamTimeoutMs };
+      registerLogRoutes(app, { ...common, limits: follows });
+      metricRoutes(app, { ...common, limits: follows });
       proxyRoutes(app, proxy);
       const quota = createBlobQuota(blobs, { tenantQuotaBytes, clock: systemClock });
       resultRoutes(app, { coordinator, store: blobs });

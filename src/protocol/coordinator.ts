@@ -76,6 +76,19 @@ export interface LogPage {
   complete: boolean;
 }
 
+/**
+ * What a coordinator elsewhere can do besides: pages as they come, in one call, read no faster than
+ * they are taken. The first comes at once; without an error it ends at the job's end, or broken off.
+ */
+export interface LogFollower {
+  followLogs(
+    who: Principal,
+    job: string,
+    query: LogQuery,
+    signal: AbortSignal,
+  ): AsyncIterable<LogPage>;
+}
+
 export interface TunnelTicket {
   /** What the gateway waits for on its tunnel listener. */
   ticketHash: string;

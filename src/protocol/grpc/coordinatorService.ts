@@ -1,12 +1,15 @@
 /** drover.v1.Coordinator on top of the contract: check, translate, call, translate back. */
 import { createHash } from 'node:crypto';
-import type { ServiceImpl } from '@connectrpc/connect';
+import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import { z } from 'zod';
 import { DroverError } from '../../lib/errors.ts';
 import type { JobSpec } from '../../model/job.ts';
-import type { Coordinator } from '../coordinator.ts';
+import type { Coordinator, SubmitReply } from '../coordinator.ts';
 import { createToken } from '../fleet.ts';
-import type { Coordinator as CoordinatorService } from '../gen/drover/v1/coordinator_pb.ts';
+import type {
+  Coordinator as CoordinatorService,
+  SubmitJobsRequest,
+} from '../gen/drover/v1/coordinator_pb.ts';
 import { listJobsQuery } from '../jobs.ts';
 import { submitBatch } from '../jobSpec.ts';
 import { callerKey, principalOf, requireGateway } from './caller.ts';
@@ -20,7 +23,7 @@ import { pageFields, pageOf, taskPageOf } from './paging.ts';
 import { dataMethods } from './dataService.ts';
 import { scheduleMethods } from './scheduleService.ts';
 import { specFromWire } from './specMessages.ts';
-import { toNumber, toNumberOrNull, jobState, tokenKind } from './wire.ts';
+import { jobState, need, toNumber, toNumberOrNull, tokenKind } from './wire.ts';
 
 const idempotencyKey = z.string().min(1).max(255).optional();
 
@@ -55,19 +58,15 @@ function jobMethods({
   coordinator,
   limits,
 }: ServiceOptions): Methods<
-  'submitJobs' | 'getJob' | 'listJobs' | 'cancelJob' | 'waitJob' | 'getQueue'
+  'submitJob' | 'submitJobs' | 'getJob' | 'listJobs' | 'cancelJob' | 'waitJob' | 'getQueue'
 > {
   return {
-    async submitJobs(request, context) {
-      const specs = parse(submitBatch, { jobs: request.specs.map(specFromWire) }).jobs;
-      const key = parse(idempotencyKey, request.idempotencyKey);
-      const hash = request.bodyHash ?? (key === undefined ? null : hashOf(specs));
-      return coordinator.submit(principalOf(context), {
-        specs,
-        idempotencyKey: key ?? null,
-        bodyHash: hash,
-      });
+    async submitJob({ spec, ...request }, context) {
+      const specs = [need(spec, 'spec')];
+      const { ids, replayed } = await submit(coordinator, { specs, ...request }, context);
+      return { id: ids[0] ?? '', replayed };
     },
+    submitJobs: (request, context) => submit(coordinator, request, context),
     async getJob({ id }, context) {
       return { job: jobs.jobToWire(await coordinator.getJob(principalOf(context), id)) };
     },
@@ -96,6 +95,21 @@ function jobMethods({
       return { entries, nextCursor: page.nextCursor ?? undefined };
     },
   };
+}
+
+async function submit(
+  coordinator: Coordinator,
+  request: Pick<SubmitJobsRequest, 'specs'> & { idempotencyKey?: string; bodyHash?: string },
+  context: HandlerContext,
+): Promise<SubmitReply> {
+  const specs = parse(submitBatch, { jobs: request.specs.map(specFromWire) }).jobs;
+  const key = parse(idempotencyKey, request.idempotencyKey);
+  const hash = request.bodyHash ?? (key === undefined ? null : hashOf(specs));
+  return coordinator.submit(principalOf(context), {
+    specs,
+    idempotencyKey: key ?? null,
+    bodyHash: hash,
+  });
 }
 
 function historyMethods({

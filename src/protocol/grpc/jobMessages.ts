@@ -1,6 +1,7 @@
 /** Jobs, tasks, attempts, events and logs between our types and the generated ones. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { EventKind } from '../../model/event.ts';
+import type { LogPage } from '../coordinator.ts';
 import type * as wire from '../gen/drover/v1/job_pb.ts';
 import {
   type AttemptView,
@@ -200,7 +201,7 @@ export function queueEntryFromWire(message: wire.QueueEntry): QueueEntry {
   };
 }
 
-export function logRecordToWire(
+function logRecordToWire(
   record: AnyRecordView,
 ): MessageInitShape<typeof wire.LogRecordSchema> {
   const { text, base64, ...rest } = record;
@@ -217,7 +218,7 @@ export function logRecordToWire(
   };
 }
 
-export function logRecordFromWire(message: wire.LogRecord): AnyRecordView {
+function logRecordFromWire(message: wire.LogRecord): AnyRecordView {
   const content = message.content;
   return {
     seq: w.toNumber(message.seq),
@@ -231,4 +232,19 @@ export function logRecordFromWire(message: wire.LogRecord): AnyRecordView {
       ? { base64: Buffer.from(content.value).toString('base64') }
       : { text: content.value ?? '' }),
   };
+}
+
+/** What a page of output and one of what is measured have in common, unary and in a stream. */
+interface WirePage {
+  records: wire.LogRecord[];
+  next: bigint;
+  complete: boolean;
+}
+
+export function logPageToWire({ records, next, complete }: LogPage) {
+  return { records: records.map(logRecordToWire), next: w.toBigint(next), complete };
+}
+
+export function logPageFromWire({ records, next, complete }: WirePage): LogPage {
+  return { records: records.map(logRecordFromWire), next: w.toNumber(next), complete };
 }

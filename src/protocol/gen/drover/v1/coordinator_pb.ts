@@ -30,7 +30,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file drover/v1/coordinator.proto.
  */
 export const file_drover_v1_coordinator: GenFile = /*@__PURE__*/
-  fileDesc("Chtkcm92ZXIvdjEvY29vcmRpbmF0b3IucHJvdG8SCWRyb3Zlci52MSI8CgtQYWdlUmVxdWVzdBITCgZjdXJzb3IYASABKAlIAIgBARINCgVsaW1pdBgCIAEoBUIJCgdfY3Vyc29yIiUKE0F1dGhlbnRpY2F0ZVJlcXVlc3QSDgoGc2VjcmV0GAEgASgJIlIKFEF1dGhlbnRpY2F0ZVJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIULmRyb3Zlci52MS5QcmluY2lwYWxIAIgBAUIMCgpfcHJpbmNpcGFsIo4BChFTdWJtaXRKb2JzUmVxdWVzdBIhCgVzcGVjcxgBIAMoCzISLmRyb3Zlci52MS5Kb2JTcGVjEhwKD2lkZW1wb3RlbmN5X2tleRgCIAEoCUgAiAEBEhYKCWJvZHlfaGFzaBgDIAEoCUgBiAEBQhIKEF9pZGVtcG90ZW5jeV9rZXlCDAoKX2JvZHlfaGFzaCIzChJTdWJtaXRKb2JzUmVzcG9uc2USCwoDaWRzGAEgAygJEhAKCHJlcGxheWVkGAIgASgIIhsKDUdldEpvYlJlcXVlc3QSCgoCaWQYASABKAkiLQoOR2V0Sm9iUmVzcG9uc2USGwoDam9iGAEgASgLMg4uZHJvdmVyLnYxLkpvYiK1AQoPTGlzdEpvYnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QSIgoFc3RhdGUYAiABKA4yEy5kcm92ZXIudjEuSm9iU3RhdGUSEQoEbmFtZRgDIAEoCUgAiAEBEhIKBW93bmVyGAQgASgJSAGIAQESEwoGcGFyZW50GAUgASgJSAKIAQFCBwoFX25hbWVCCAoGX293bmVyQgkKB19wYXJlbnQiWgoQTGlzdEpvYnNSZXNwb25zZRIcCgRqb2JzGAEgAygLMg4uZHJvdmVyLnYxLkpvYhIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIeChBDYW5jZWxKb2JSZXF1ZXN0EgoKAmlkGAEgASgJIjAKEUNhbmNlbEpvYlJlc3BvbnNlEhsKA2pvYhgBIAEoCzIOLmRyb3Zlci52MS5Kb2IiLQoOV2FpdEpvYlJlcXVlc3QSCgoCaWQYASABKAkSDwoHd2FpdF9tcxgCIAEoAyIuCg9XYWl0Sm9iUmVzcG9uc2USGwoDam9iGAEgASgLMg4uZHJvdmVyLnYxLkpvYiJFChBMaXN0VGFza3NSZXF1ZXN0EgsKA2pvYhgBIAEoCRIkCgRwYWdlGAIgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0Il0KEUxpc3RUYXNrc1Jlc3BvbnNlEh4KBXRhc2tzGAEgAygLMg8uZHJvdmVyLnYxLlRhc2sSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiZAoTTGlzdEF0dGVtcHRzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdBIRCgR0YXNrGAMgASgFSACIAQFCBwoFX3Rhc2siZgoUTGlzdEF0dGVtcHRzUmVzcG9uc2USJAoIYXR0ZW1wdHMYASADKAsyEi5kcm92ZXIudjEuQXR0ZW1wdBIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciJGChFMaXN0RXZlbnRzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJgChJMaXN0RXZlbnRzUmVzcG9uc2USIAoGZXZlbnRzGAEgAygLMhAuZHJvdmVyLnYxLkV2ZW50EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yImcKFkxpc3RDaGVja3BvaW50c1JlcXVlc3QSCwoDam9iGAEgASgJEiQKBHBhZ2UYAiABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QSEQoEdGFzaxgDIAEoBUgAiAEBQgcKBV90YXNrIkMKGFJlcXVlc3RDaGVja3BvaW50UmVxdWVzdBILCgNqb2IYASABKAkSEQoEdGFzaxgCIAEoBUgAiAEBQgcKBV90YXNrIioKGVJlcXVlc3RDaGVja3BvaW50UmVzcG9uc2USDQoFdGFza3MYASADKAkibwoXTGlzdENoZWNrcG9pbnRzUmVzcG9uc2USKgoLY2hlY2twb2ludHMYASADKAsyFS5kcm92ZXIudjEuQ2hlY2twb2ludBIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciI4ChBMaXN0QXVkaXRSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiXwoRTGlzdEF1ZGl0UmVzcG9uc2USIAoGZXZlbnRzGAEgAygLMhAuZHJvdmVyLnYxLkV2ZW50EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIl0KE1JlY29yZEFjY2Vzc1JlcXVlc3QSCwoDaG93GAEgASgJEg8KB2F0dGVtcHQYAiABKAkSKAoHZGV0YWlscxgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QiFgoUUmVjb3JkQWNjZXNzUmVzcG9uc2UitwEKD1JlYWRMb2dzUmVxdWVzdBILCgNqb2IYASABKAkSDQoFYWZ0ZXIYAiABKAMSEQoEdGFzaxgDIAEoBUgAiAEBEhUKCHNpbmNlX21zGAQgASgDSAGIAQESFwoKdGFpbF9saW5lcxgFIAEoBUgCiAEBEg8KB3dhaXRfbXMYBiABKAMSDwoHbWV0cmljcxgHIAEoCEIHCgVfdGFza0ILCglfc2luY2VfbXNCDQoLX3RhaWxfbGluZXMiWQoQUmVhZExvZ3NSZXNwb25zZRIlCgdyZWNvcmRzGAEgAygLMhQuZHJvdmVyLnYxLkxvZ1JlY29yZBIMCgRuZXh0GAIgASgDEhAKCGNvbXBsZXRlGAMgASgIIqoBChRTdHJlYW1Kb2JMb2dzUmVxdWVzdBILCgNqb2IYASABKAkSDQoFYWZ0ZXIYAiABKAMSEQoEdGFzaxgDIAEoBUgAiAEBEhUKCHNpbmNlX21zGAQgASgDSAGIAQESFwoKdGFpbF9saW5lcxgFIAEoBUgCiAEBEg4KBmZvbGxvdxgGIAEoCEIHCgVfdGFza0ILCglfc2luY2VfbXNCDQoLX3RhaWxfbGluZXMiXgoVU3RyZWFtSm9iTG9nc1Jlc3BvbnNlEiUKB3JlY29yZHMYASADKAsyFC5kcm92ZXIudjEuTG9nUmVjb3JkEgwKBG5leHQYAiABKAMSEAoIY29tcGxldGUYAyABKAgiNwoPR2V0UXVldWVSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiZAoQR2V0UXVldWVSZXNwb25zZRImCgdlbnRyaWVzGAEgAygLMhUuZHJvdmVyLnYxLlF1ZXVlRW50cnkSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiIAoRRXhwbGFpbkpvYlJlcXVlc3QSCwoDam9iGAEgASgJIjEKEkV4cGxhaW5Kb2JSZXNwb25zZRIbCgN3aHkYASABKAsyDi5kcm92ZXIudjEuV2h5IiAKEUdldFJlY2VpcHRSZXF1ZXN0EgsKA2pvYhgBIAEoCSI5ChJHZXRSZWNlaXB0UmVzcG9uc2USIwoHcmVjZWlwdBgBIAEoCzISLmRyb3Zlci52MS5SZWNlaXB0IjIKDlBsYW5Kb2JSZXF1ZXN0EiAKBHNwZWMYASABKAsyEi5kcm92ZXIudjEuSm9iU3BlYyIwCg9QbGFuSm9iUmVzcG9uc2USHQoEcGxhbhgBIAEoCzIPLmRyb3Zlci52MS5QbGFuIhQKEkxpc3RCdWRnZXRzUmVxdWVzdCI5ChNMaXN0QnVkZ2V0c1Jlc3BvbnNlEiIKB2J1ZGdldHMYASADKAsyES5kcm92ZXIudjEuQnVkZ2V0IjsKEFNldEJ1ZGdldFJlcXVlc3QSJwoGYnVkZ2V0GAEgASgLMhcuZHJvdmVyLnYxLkJ1ZGdldExpbWl0cyI2ChFTZXRCdWRnZXRSZXNwb25zZRIhCgZidWRnZXQYASABKAsyES5kcm92ZXIudjEuQnVkZ2V0IjMKE0RlbGV0ZUJ1ZGdldFJlcXVlc3QSDgoGdGVuYW50GAEgASgJEgwKBHVzZXIYAiABKAkiFgoURGVsZXRlQnVkZ2V0UmVzcG9uc2UiZwoPR2V0VXNhZ2VSZXF1ZXN0EhAKCHNpbmNlX21zGAEgASgDEhUKCHVudGlsX21zGAIgASgDSACIAQESHgoCYnkYAyABKA4yEi5kcm92ZXIudjEuVXNhZ2VCeUILCglfdW50aWxfbXMiNQoQR2V0VXNhZ2VSZXNwb25zZRIhCgRyb3dzGAEgAygLMhMuZHJvdmVyLnYxLlVzYWdlUm93IhMKEUdldENsdXN0ZXJSZXF1ZXN0IjkKEkdldENsdXN0ZXJSZXNwb25zZRIjCgdjbHVzdGVyGAEgASgLMhIuZHJvdmVyLnYxLkNsdXN0ZXIiOgoSTGlzdFdvcmtlcnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiYwoTTGlzdFdvcmtlcnNSZXNwb25zZRIiCgd3b3JrZXJzGAEgAygLMhEuZHJvdmVyLnYxLldvcmtlchIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciI2ChJTZXREcmFpbmluZ1JlcXVlc3QSDgoGd29ya2VyGAEgASgJEhAKCGRyYWluaW5nGAIgASgIIjgKE1NldERyYWluaW5nUmVzcG9uc2USIQoGd29ya2VyGAEgASgLMhEuZHJvdmVyLnYxLldvcmtlciIlChNSZXZva2VXb3JrZXJSZXF1ZXN0Eg4KBndvcmtlchgBIAEoCSI5ChRSZXZva2VXb3JrZXJSZXNwb25zZRIhCgZ3b3JrZXIYASABKAsyES5kcm92ZXIudjEuV29ya2VyIjkKEUxpc3RUb2tlbnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiYAoSTGlzdFRva2Vuc1Jlc3BvbnNlEiAKBnRva2VucxgBIAMoCzIQLmRyb3Zlci52MS5Ub2tlbhIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciLWAQoSQ3JlYXRlVG9rZW5SZXF1ZXN0EiIKBGtpbmQYASABKA4yFC5kcm92ZXIudjEuVG9rZW5LaW5kEgwKBG5hbWUYAiABKAkSEQoEdXNlchgDIAEoCUgAiAEBEg4KBnNjb3BlcxgEIAMoCRIRCgRwb29sGAUgASgJSAGIAQESGAoQbWF4X2xpdmVfd29ya2VycxgGIAEoBRIaCg1leHBpcmVzX2luX21zGAcgASgDSAKIAQFCBwoFX3VzZXJCBwoFX3Bvb2xCEAoOX2V4cGlyZXNfaW5fbXMiNgoTQ3JlYXRlVG9rZW5SZXNwb25zZRIfCgV0b2tlbhgBIAEoCzIQLmRyb3Zlci52MS5Ub2tlbiIgChJSZXZva2VUb2tlblJlcXVlc3QSCgoCaWQYASABKAkiNgoTUmV2b2tlVG9rZW5SZXNwb25zZRIfCgV0b2tlbhgBIAEoCzIQLmRyb3Zlci52MS5Ub2tlbiI3ChZSZWdpc3RlckdhdGV3YXlSZXF1ZXN0EgsKA3VybBgBIAEoCRIQCghsZWFzZV9tcxgCIAEoAyIZChdSZWdpc3RlckdhdGV3YXlSZXNwb25zZSI2ChFPcGVuVHVubmVsUmVxdWVzdBIMCgR0YXNrGAEgASgJEhMKC2dhdGV3YXlfdXJsGAIgASgJIkoKEk9wZW5UdW5uZWxSZXNwb25zZRITCgt0aWNrZXRfaGFzaBgBIAEoCRIOCgZ3b3JrZXIYAiABKAkSDwoHYXR0ZW1wdBgDIAEoCSISChBSZWFkaW5lc3NSZXF1ZXN0IlkKEVJlYWRpbmVzc1Jlc3BvbnNlEg0KBXJlYWR5GAEgASgIEg8KB3JlYXNvbnMYAiADKAkSJAoFbG9vcHMYAyADKAsyFS5kcm92ZXIudjEuTG9vcEhlYWx0aCIQCg5NZXRyaWNzUmVxdWVzdCIfCg9NZXRyaWNzUmVzcG9uc2USDAoEdGV4dBgBIAEoCTK9FgoLQ29vcmRpbmF0b3ISTwoMQXV0aGVudGljYXRlEh4uZHJvdmVyLnYxLkF1dGhlbnRpY2F0ZVJlcXVlc3QaHy5kcm92ZXIudjEuQXV0aGVudGljYXRlUmVzcG9uc2USSQoKU3VibWl0Sm9icxIcLmRyb3Zlci52MS5TdWJtaXRKb2JzUmVxdWVzdBodLmRyb3Zlci52MS5TdWJtaXRKb2JzUmVzcG9uc2USPQoGR2V0Sm9iEhguZHJvdmVyLnYxLkdldEpvYlJlcXVlc3QaGS5kcm92ZXIudjEuR2V0Sm9iUmVzcG9uc2USQwoITGlzdEpvYnMSGi5kcm92ZXIudjEuTGlzdEpvYnNSZXF1ZXN0GhsuZHJvdmVyLnYxLkxpc3RKb2JzUmVzcG9uc2USRgoJQ2FuY2VsSm9iEhsuZHJvdmVyLnYxLkNhbmNlbEpvYlJlcXVlc3QaHC5kcm92ZXIudjEuQ2FuY2VsSm9iUmVzcG9uc2USQAoHV2FpdEpvYhIZLmRyb3Zlci52MS5XYWl0Sm9iUmVxdWVzdBoaLmRyb3Zlci52MS5XYWl0Sm9iUmVzcG9uc2USRgoJTGlzdFRhc2tzEhsuZHJvdmVyLnYxLkxpc3RUYXNrc1JlcXVlc3QaHC5kcm92ZXIudjEuTGlzdFRhc2tzUmVzcG9uc2USTwoMTGlzdEF0dGVtcHRzEh4uZHJvdmVyLnYxLkxpc3RBdHRlbXB0c1JlcXVlc3QaHy5kcm92ZXIudjEuTGlzdEF0dGVtcHRzUmVzcG9uc2USSQoKTGlzdEV2ZW50cxIcLmRyb3Zlci52MS5MaXN0RXZlbnRzUmVxdWVzdBodLmRyb3Zlci52MS5MaXN0RXZlbnRzUmVzcG9uc2USWAoPTGlzdENoZWNrcG9pbnRzEiEuZHJvdmVyLnYxLkxpc3RDaGVja3BvaW50c1JlcXVlc3QaIi5kcm92ZXIudjEuTGlzdENoZWNrcG9pbnRzUmVzcG9uc2USXgoRUmVxdWVzdENoZWNrcG9pbnQSIy5kcm92ZXIudjEuUmVxdWVzdENoZWNrcG9pbnRSZXF1ZXN0GiQuZHJvdmVyLnYxLlJlcXVlc3RDaGVja3BvaW50UmVzcG9uc2USRgoJTGlzdEF1ZGl0EhsuZHJvdmVyLnYxLkxpc3RBdWRpdFJlcXVlc3QaHC5kcm92ZXIudjEuTGlzdEF1ZGl0UmVzcG9uc2USTwoMUmVjb3JkQWNjZXNzEh4uZHJvdmVyLnYxLlJlY29yZEFjY2Vzc1JlcXVlc3QaHy5kcm92ZXIudjEuUmVjb3JkQWNjZXNzUmVzcG9uc2USQwoIUmVhZExvZ3MSGi5kcm92ZXIudjEuUmVhZExvZ3NSZXF1ZXN0GhsuZHJvdmVyLnYxLlJlYWRMb2dzUmVzcG9uc2USVAoNU3RyZWFtSm9iTG9ncxIfLmRyb3Zlci52MS5TdHJlYW1Kb2JMb2dzUmVxdWVzdBogLmRyb3Zlci52MS5TdHJlYW1Kb2JMb2dzUmVzcG9uc2UwARJDCghHZXRRdWV1ZRIaLmRyb3Zlci52MS5HZXRRdWV1ZVJlcXVlc3QaGy5kcm92ZXIudjEuR2V0UXVldWVSZXNwb25zZRJJCgpFeHBsYWluSm9iEhwuZHJvdmVyLnYxLkV4cGxhaW5Kb2JSZXF1ZXN0Gh0uZHJvdmVyLnYxLkV4cGxhaW5Kb2JSZXNwb25zZRJJCgpHZXRSZWNlaXB0EhwuZHJvdmVyLnYxLkdldFJlY2VpcHRSZXF1ZXN0Gh0uZHJvdmVyLnYxLkdldFJlY2VpcHRSZXNwb25zZRJACgdQbGFuSm9iEhkuZHJvdmVyLnYxLlBsYW5Kb2JSZXF1ZXN0GhouZHJvdmVyLnYxLlBsYW5Kb2JSZXNwb25zZRJMCgtMaXN0QnVkZ2V0cxIdLmRyb3Zlci52MS5MaXN0QnVkZ2V0c1JlcXVlc3QaHi5kcm92ZXIudjEuTGlzdEJ1ZGdldHNSZXNwb25zZRJGCglTZXRCdWRnZXQSGy5kcm92ZXIudjEuU2V0QnVkZ2V0UmVxdWVzdBocLmRyb3Zlci52MS5TZXRCdWRnZXRSZXNwb25zZRJPCgxEZWxldGVCdWRnZXQSHi5kcm92ZXIudjEuRGVsZXRlQnVkZ2V0UmVxdWVzdBofLmRyb3Zlci52MS5EZWxldGVCdWRnZXRSZXNwb25zZRJDCghHZXRVc2FnZRIaLmRyb3Zlci52MS5HZXRVc2FnZVJlcXVlc3QaGy5kcm92ZXIudjEuR2V0VXNhZ2VSZXNwb25zZRJDCghMaXN0RGF0YRIaLmRyb3Zlci52MS5MaXN0RGF0YVJlcXVlc3QaGy5kcm92ZXIudjEuTGlzdERhdGFSZXNwb25zZRJACgdQdXREYXRhEhkuZHJvdmVyLnYxLlB1dERhdGFSZXF1ZXN0GhouZHJvdmVyLnYxLlB1dERhdGFSZXNwb25zZRJJCgpSZW1vdmVEYXRhEhwuZHJvdmVyLnYxLlJlbW92ZURhdGFSZXF1ZXN0Gh0uZHJvdmVyLnYxLlJlbW92ZURhdGFSZXNwb25zZRJJCgpOYW1lZEJsb2JzEhwuZHJvdmVyLnYxLk5hbWVkQmxvYnNSZXF1ZXN0Gh0uZHJvdmVyLnYxLk5hbWVkQmxvYnNSZXNwb25zZRJJCgpHZXRDbHVzdGVyEhwuZHJvdmVyLnYxLkdldENsdXN0ZXJSZXF1ZXN0Gh0uZHJvdmVyLnYxLkdldENsdXN0ZXJSZXNwb25zZRJMCgtMaXN0V29ya2VycxIdLmRyb3Zlci52MS5MaXN0V29ya2Vyc1JlcXVlc3QaHi5kcm92ZXIudjEuTGlzdFdvcmtlcnNSZXNwb25zZRJMCgtTZXREcmFpbmluZxIdLmRyb3Zlci52MS5TZXREcmFpbmluZ1JlcXVlc3QaHi5kcm92ZXIudjEuU2V0RHJhaW5pbmdSZXNwb25zZRJPCgxSZXZva2VXb3JrZXISHi5kcm92ZXIudjEuUmV2b2tlV29ya2VyUmVxdWVzdBofLmRyb3Zlci52MS5SZXZva2VXb3JrZXJSZXNwb25zZRJJCgpMaXN0VG9rZW5zEhwuZHJvdmVyLnYxLkxpc3RUb2tlbnNSZXF1ZXN0Gh0uZHJvdmVyLnYxLkxpc3RUb2tlbnNSZXNwb25zZRJMCgtDcmVhdGVUb2tlbhIdLmRyb3Zlci52MS5DcmVhdGVUb2tlblJlcXVlc3QaHi5kcm92ZXIudjEuQ3JlYXRlVG9rZW5SZXNwb25zZRJMCgtSZXZva2VUb2tlbhIdLmRyb3Zlci52MS5SZXZva2VUb2tlblJlcXVlc3QaHi5kcm92ZXIudjEuUmV2b2tlVG9rZW5SZXNwb25zZRJYCg9SZWdpc3RlckdhdGV3YXkSIS5kcm92ZXIudjEuUmVnaXN0ZXJHYXRld2F5UmVxdWVzdBoiLmRyb3Zlci52MS5SZWdpc3RlckdhdGV3YXlSZXNwb25zZRJJCgpPcGVuVHVubmVsEhwuZHJvdmVyLnYxLk9wZW5UdW5uZWxSZXF1ZXN0Gh0uZHJvdmVyLnYxLk9wZW5UdW5uZWxSZXNwb25zZRJGCglSZWFkaW5lc3MSGy5kcm92ZXIudjEuUmVhZGluZXNzUmVxdWVzdBocLmRyb3Zlci52MS5SZWFkaW5lc3NSZXNwb25zZRJACgdNZXRyaWNzEhkuZHJvdmVyLnYxLk1ldHJpY3NSZXF1ZXN0GhouZHJvdmVyLnYxLk1ldHJpY3NSZXNwb25zZWIGcHJvdG8z", [file_drover_v1_data, file_drover_v1_fleet, file_drover_v1_job, file_drover_v1_receipt, file_drover_v1_schedule, file_google_protobuf_struct]);
+  fileDesc("Chtkcm92ZXIvdjEvY29vcmRpbmF0b3IucHJvdG8SCWRyb3Zlci52MSI8CgtQYWdlUmVxdWVzdBITCgZjdXJzb3IYASABKAlIAIgBARINCgVsaW1pdBgCIAEoBUIJCgdfY3Vyc29yIiUKE0F1dGhlbnRpY2F0ZVJlcXVlc3QSDgoGc2VjcmV0GAEgASgJIlIKFEF1dGhlbnRpY2F0ZVJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIULmRyb3Zlci52MS5QcmluY2lwYWxIAIgBAUIMCgpfcHJpbmNpcGFsIowBChBTdWJtaXRKb2JSZXF1ZXN0EiAKBHNwZWMYASABKAsyEi5kcm92ZXIudjEuSm9iU3BlYxIcCg9pZGVtcG90ZW5jeV9rZXkYAiABKAlIAIgBARIWCglib2R5X2hhc2gYAyABKAlIAYgBAUISChBfaWRlbXBvdGVuY3lfa2V5QgwKCl9ib2R5X2hhc2giMQoRU3VibWl0Sm9iUmVzcG9uc2USCgoCaWQYASABKAkSEAoIcmVwbGF5ZWQYAiABKAgijgEKEVN1Ym1pdEpvYnNSZXF1ZXN0EiEKBXNwZWNzGAEgAygLMhIuZHJvdmVyLnYxLkpvYlNwZWMSHAoPaWRlbXBvdGVuY3lfa2V5GAIgASgJSACIAQESFgoJYm9keV9oYXNoGAMgASgJSAGIAQFCEgoQX2lkZW1wb3RlbmN5X2tleUIMCgpfYm9keV9oYXNoIjMKElN1Ym1pdEpvYnNSZXNwb25zZRILCgNpZHMYASADKAkSEAoIcmVwbGF5ZWQYAiABKAgiGwoNR2V0Sm9iUmVxdWVzdBIKCgJpZBgBIAEoCSItCg5HZXRKb2JSZXNwb25zZRIbCgNqb2IYASABKAsyDi5kcm92ZXIudjEuSm9iIrUBCg9MaXN0Sm9ic1JlcXVlc3QSJAoEcGFnZRgBIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdBIiCgVzdGF0ZRgCIAEoDjITLmRyb3Zlci52MS5Kb2JTdGF0ZRIRCgRuYW1lGAMgASgJSACIAQESEgoFb3duZXIYBCABKAlIAYgBARITCgZwYXJlbnQYBSABKAlIAogBAUIHCgVfbmFtZUIICgZfb3duZXJCCQoHX3BhcmVudCJaChBMaXN0Sm9ic1Jlc3BvbnNlEhwKBGpvYnMYASADKAsyDi5kcm92ZXIudjEuSm9iEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIh4KEENhbmNlbEpvYlJlcXVlc3QSCgoCaWQYASABKAkiMAoRQ2FuY2VsSm9iUmVzcG9uc2USGwoDam9iGAEgASgLMg4uZHJvdmVyLnYxLkpvYiItCg5XYWl0Sm9iUmVxdWVzdBIKCgJpZBgBIAEoCRIPCgd3YWl0X21zGAIgASgDIi4KD1dhaXRKb2JSZXNwb25zZRIbCgNqb2IYASABKAsyDi5kcm92ZXIudjEuSm9iIkUKEExpc3RUYXNrc1JlcXVlc3QSCwoDam9iGAEgASgJEiQKBHBhZ2UYAiABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiXQoRTGlzdFRhc2tzUmVzcG9uc2USHgoFdGFza3MYASADKAsyDy5kcm92ZXIudjEuVGFzaxIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciJkChNMaXN0QXR0ZW1wdHNSZXF1ZXN0EgsKA2pvYhgBIAEoCRIkCgRwYWdlGAIgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0EhEKBHRhc2sYAyABKAVIAIgBAUIHCgVfdGFzayJmChRMaXN0QXR0ZW1wdHNSZXNwb25zZRIkCghhdHRlbXB0cxgBIAMoCzISLmRyb3Zlci52MS5BdHRlbXB0EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIkYKEUxpc3RFdmVudHNSZXF1ZXN0EgsKA2pvYhgBIAEoCRIkCgRwYWdlGAIgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0ImAKEkxpc3RFdmVudHNSZXNwb25zZRIgCgZldmVudHMYASADKAsyEC5kcm92ZXIudjEuRXZlbnQSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiZwoWTGlzdENoZWNrcG9pbnRzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdBIRCgR0YXNrGAMgASgFSACIAQFCBwoFX3Rhc2siQwoYUmVxdWVzdENoZWNrcG9pbnRSZXF1ZXN0EgsKA2pvYhgBIAEoCRIRCgR0YXNrGAIgASgFSACIAQFCBwoFX3Rhc2siKgoZUmVxdWVzdENoZWNrcG9pbnRSZXNwb25zZRINCgV0YXNrcxgBIAMoCSJvChdMaXN0Q2hlY2twb2ludHNSZXNwb25zZRIqCgtjaGVja3BvaW50cxgBIAMoCzIVLmRyb3Zlci52MS5DaGVja3BvaW50EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIjgKEExpc3RBdWRpdFJlcXVlc3QSJAoEcGFnZRgBIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJfChFMaXN0QXVkaXRSZXNwb25zZRIgCgZldmVudHMYASADKAsyEC5kcm92ZXIudjEuRXZlbnQSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiXQoTUmVjb3JkQWNjZXNzUmVxdWVzdBILCgNob3cYASABKAkSDwoHYXR0ZW1wdBgCIAEoCRIoCgdkZXRhaWxzGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCIWChRSZWNvcmRBY2Nlc3NSZXNwb25zZSK3AQoPUmVhZExvZ3NSZXF1ZXN0EgsKA2pvYhgBIAEoCRINCgVhZnRlchgCIAEoAxIRCgR0YXNrGAMgASgFSACIAQESFQoIc2luY2VfbXMYBCABKANIAYgBARIXCgp0YWlsX2xpbmVzGAUgASgFSAKIAQESDwoHd2FpdF9tcxgGIAEoAxIPCgdtZXRyaWNzGAcgASgIQgcKBV90YXNrQgsKCV9zaW5jZV9tc0INCgtfdGFpbF9saW5lcyJZChBSZWFkTG9nc1Jlc3BvbnNlEiUKB3JlY29yZHMYASADKAsyFC5kcm92ZXIudjEuTG9nUmVjb3JkEgwKBG5leHQYAiABKAMSEAoIY29tcGxldGUYAyABKAgiqgEKFFN0cmVhbUpvYkxvZ3NSZXF1ZXN0EgsKA2pvYhgBIAEoCRINCgVhZnRlchgCIAEoAxIRCgR0YXNrGAMgASgFSACIAQESFQoIc2luY2VfbXMYBCABKANIAYgBARIXCgp0YWlsX2xpbmVzGAUgASgFSAKIAQESDgoGZm9sbG93GAYgASgIQgcKBV90YXNrQgsKCV9zaW5jZV9tc0INCgtfdGFpbF9saW5lcyJeChVTdHJlYW1Kb2JMb2dzUmVzcG9uc2USJQoHcmVjb3JkcxgBIAMoCzIULmRyb3Zlci52MS5Mb2dSZWNvcmQSDAoEbmV4dBgCIAEoAxIQCghjb21wbGV0ZRgDIAEoCCKFAQoXU3RyZWFtSm9iTWV0cmljc1JlcXVlc3QSCwoDam9iGAEgASgJEg0KBWFmdGVyGAIgASgDEhEKBHRhc2sYAyABKAVIAIgBARIVCghzaW5jZV9tcxgEIAEoA0gBiAEBEg4KBmZvbGxvdxgFIAEoCEIHCgVfdGFza0ILCglfc2luY2VfbXMiYQoYU3RyZWFtSm9iTWV0cmljc1Jlc3BvbnNlEiUKB3JlY29yZHMYASADKAsyFC5kcm92ZXIudjEuTG9nUmVjb3JkEgwKBG5leHQYAiABKAMSEAoIY29tcGxldGUYAyABKAgiNwoPR2V0UXVldWVSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiZAoQR2V0UXVldWVSZXNwb25zZRImCgdlbnRyaWVzGAEgAygLMhUuZHJvdmVyLnYxLlF1ZXVlRW50cnkSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiIAoRRXhwbGFpbkpvYlJlcXVlc3QSCwoDam9iGAEgASgJIjEKEkV4cGxhaW5Kb2JSZXNwb25zZRIbCgN3aHkYASABKAsyDi5kcm92ZXIudjEuV2h5IiAKEUdldFJlY2VpcHRSZXF1ZXN0EgsKA2pvYhgBIAEoCSI5ChJHZXRSZWNlaXB0UmVzcG9uc2USIwoHcmVjZWlwdBgBIAEoCzISLmRyb3Zlci52MS5SZWNlaXB0IjIKDlBsYW5Kb2JSZXF1ZXN0EiAKBHNwZWMYASABKAsyEi5kcm92ZXIudjEuSm9iU3BlYyIwCg9QbGFuSm9iUmVzcG9uc2USHQoEcGxhbhgBIAEoCzIPLmRyb3Zlci52MS5QbGFuIhQKEkxpc3RCdWRnZXRzUmVxdWVzdCI5ChNMaXN0QnVkZ2V0c1Jlc3BvbnNlEiIKB2J1ZGdldHMYASADKAsyES5kcm92ZXIudjEuQnVkZ2V0IjsKEFNldEJ1ZGdldFJlcXVlc3QSJwoGYnVkZ2V0GAEgASgLMhcuZHJvdmVyLnYxLkJ1ZGdldExpbWl0cyI2ChFTZXRCdWRnZXRSZXNwb25zZRIhCgZidWRnZXQYASABKAsyES5kcm92ZXIudjEuQnVkZ2V0IjMKE0RlbGV0ZUJ1ZGdldFJlcXVlc3QSDgoGdGVuYW50GAEgASgJEgwKBHVzZXIYAiABKAkiFgoURGVsZXRlQnVkZ2V0UmVzcG9uc2UiZwoPR2V0VXNhZ2VSZXF1ZXN0EhAKCHNpbmNlX21zGAEgASgDEhUKCHVudGlsX21zGAIgASgDSACIAQESHgoCYnkYAyABKA4yEi5kcm92ZXIudjEuVXNhZ2VCeUILCglfdW50aWxfbXMiNQoQR2V0VXNhZ2VSZXNwb25zZRIhCgRyb3dzGAEgAygLMhMuZHJvdmVyLnYxLlVzYWdlUm93IhMKEUdldENsdXN0ZXJSZXF1ZXN0IjkKEkdldENsdXN0ZXJSZXNwb25zZRIjCgdjbHVzdGVyGAEgASgLMhIuZHJvdmVyLnYxLkNsdXN0ZXIiOgoSTGlzdFdvcmtlcnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiYwoTTGlzdFdvcmtlcnNSZXNwb25zZRIiCgd3b3JrZXJzGAEgAygLMhEuZHJvdmVyLnYxLldvcmtlchIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciI2ChJTZXREcmFpbmluZ1JlcXVlc3QSDgoGd29ya2VyGAEgASgJEhAKCGRyYWluaW5nGAIgASgIIjgKE1NldERyYWluaW5nUmVzcG9uc2USIQoGd29ya2VyGAEgASgLMhEuZHJvdmVyLnYxLldvcmtlciIlChNSZXZva2VXb3JrZXJSZXF1ZXN0Eg4KBndvcmtlchgBIAEoCSI5ChRSZXZva2VXb3JrZXJSZXNwb25zZRIhCgZ3b3JrZXIYASABKAsyES5kcm92ZXIudjEuV29ya2VyIjkKEUxpc3RUb2tlbnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiYAoSTGlzdFRva2Vuc1Jlc3BvbnNlEiAKBnRva2VucxgBIAMoCzIQLmRyb3Zlci52MS5Ub2tlbhIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciLWAQoSQ3JlYXRlVG9rZW5SZXF1ZXN0EiIKBGtpbmQYASABKA4yFC5kcm92ZXIudjEuVG9rZW5LaW5kEgwKBG5hbWUYAiABKAkSEQoEdXNlchgDIAEoCUgAiAEBEg4KBnNjb3BlcxgEIAMoCRIRCgRwb29sGAUgASgJSAGIAQESGAoQbWF4X2xpdmVfd29ya2VycxgGIAEoBRIaCg1leHBpcmVzX2luX21zGAcgASgDSAKIAQFCBwoFX3VzZXJCBwoFX3Bvb2xCEAoOX2V4cGlyZXNfaW5fbXMiNgoTQ3JlYXRlVG9rZW5SZXNwb25zZRIfCgV0b2tlbhgBIAEoCzIQLmRyb3Zlci52MS5Ub2tlbiIgChJSZXZva2VUb2tlblJlcXVlc3QSCgoCaWQYASABKAkiNgoTUmV2b2tlVG9rZW5SZXNwb25zZRIfCgV0b2tlbhgBIAEoCzIQLmRyb3Zlci52MS5Ub2tlbiI3ChZSZWdpc3RlckdhdGV3YXlSZXF1ZXN0EgsKA3VybBgBIAEoCRIQCghsZWFzZV9tcxgCIAEoAyIZChdSZWdpc3RlckdhdGV3YXlSZXNwb25zZSI2ChFPcGVuVHVubmVsUmVxdWVzdBIMCgR0YXNrGAEgASgJEhMKC2dhdGV3YXlfdXJsGAIgASgJIkoKEk9wZW5UdW5uZWxSZXNwb25zZRITCgt0aWNrZXRfaGFzaBgBIAEoCRIOCgZ3b3JrZXIYAiABKAkSDwoHYXR0ZW1wdBgDIAEoCSISChBSZWFkaW5lc3NSZXF1ZXN0IlkKEVJlYWRpbmVzc1Jlc3BvbnNlEg0KBXJlYWR5GAEgASgIEg8KB3JlYXNvbnMYAiADKAkSJAoFbG9vcHMYAyADKAsyFS5kcm92ZXIudjEuTG9vcEhlYWx0aCIQCg5NZXRyaWNzUmVxdWVzdCIfCg9NZXRyaWNzUmVzcG9uc2USDAoEdGV4dBgBIAEoCTLkFwoLQ29vcmRpbmF0b3ISTwoMQXV0aGVudGljYXRlEh4uZHJvdmVyLnYxLkF1dGhlbnRpY2F0ZVJlcXVlc3QaHy5kcm92ZXIudjEuQXV0aGVudGljYXRlUmVzcG9uc2USRgoJU3VibWl0Sm9iEhsuZHJvdmVyLnYxLlN1Ym1pdEpvYlJlcXVlc3QaHC5kcm92ZXIudjEuU3VibWl0Sm9iUmVzcG9uc2USSQoKU3VibWl0Sm9icxIcLmRyb3Zlci52MS5TdWJtaXRKb2JzUmVxdWVzdBodLmRyb3Zlci52MS5TdWJtaXRKb2JzUmVzcG9uc2USPQoGR2V0Sm9iEhguZHJvdmVyLnYxLkdldEpvYlJlcXVlc3QaGS5kcm92ZXIudjEuR2V0Sm9iUmVzcG9uc2USQwoITGlzdEpvYnMSGi5kcm92ZXIudjEuTGlzdEpvYnNSZXF1ZXN0GhsuZHJvdmVyLnYxLkxpc3RKb2JzUmVzcG9uc2USRgoJQ2FuY2VsSm9iEhsuZHJvdmVyLnYxLkNhbmNlbEpvYlJlcXVlc3QaHC5kcm92ZXIudjEuQ2FuY2VsSm9iUmVzcG9uc2USQAoHV2FpdEpvYhIZLmRyb3Zlci52MS5XYWl0Sm9iUmVxdWVzdBoaLmRyb3Zlci52MS5XYWl0Sm9iUmVzcG9uc2USRgoJTGlzdFRhc2tzEhsuZHJvdmVyLnYxLkxpc3RUYXNrc1JlcXVlc3QaHC5kcm92ZXIudjEuTGlzdFRhc2tzUmVzcG9uc2USTwoMTGlzdEF0dGVtcHRzEh4uZHJvdmVyLnYxLkxpc3RBdHRlbXB0c1JlcXVlc3QaHy5kcm92ZXIudjEuTGlzdEF0dGVtcHRzUmVzcG9uc2USSQoKTGlzdEV2ZW50cxIcLmRyb3Zlci52MS5MaXN0RXZlbnRzUmVxdWVzdBodLmRyb3Zlci52MS5MaXN0RXZlbnRzUmVzcG9uc2USWAoPTGlzdENoZWNrcG9pbnRzEiEuZHJvdmVyLnYxLkxpc3RDaGVja3BvaW50c1JlcXVlc3QaIi5kcm92ZXIudjEuTGlzdENoZWNrcG9pbnRzUmVzcG9uc2USXgoRUmVxdWVzdENoZWNrcG9pbnQSIy5kcm92ZXIudjEuUmVxdWVzdENoZWNrcG9pbnRSZXF1ZXN0GiQuZHJvdmVyLnYxLlJlcXVlc3RDaGVja3BvaW50UmVzcG9uc2USRgoJTGlzdEF1ZGl0EhsuZHJvdmVyLnYxLkxpc3RBdWRpdFJlcXVlc3QaHC5kcm92ZXIudjEuTGlzdEF1ZGl0UmVzcG9uc2USTwoMUmVjb3JkQWNjZXNzEh4uZHJvdmVyLnYxLlJlY29yZEFjY2Vzc1JlcXVlc3QaHy5kcm92ZXIudjEuUmVjb3JkQWNjZXNzUmVzcG9uc2USQwoIUmVhZExvZ3MSGi5kcm92ZXIudjEuUmVhZExvZ3NSZXF1ZXN0GhsuZHJvdmVyLnYxLlJlYWRMb2dzUmVzcG9uc2USVAoNU3RyZWFtSm9iTG9ncxIfLmRyb3Zlci52MS5TdHJlYW1Kb2JMb2dzUmVxdWVzdBogLmRyb3Zlci52MS5TdHJlYW1Kb2JMb2dzUmVzcG9uc2UwARJdChBTdHJlYW1Kb2JNZXRyaWNzEiIuZHJvdmVyLnYxLlN0cmVhbUpvYk1ldHJpY3NSZXF1ZXN0GiMuZHJvdmVyLnYxLlN0cmVhbUpvYk1ldHJpY3NSZXNwb25zZTABEkMKCEdldFF1ZXVlEhouZHJvdmVyLnYxLkdldFF1ZXVlUmVxdWVzdBobLmRyb3Zlci52MS5HZXRRdWV1ZVJlc3BvbnNlEkkKCkV4cGxhaW5Kb2ISHC5kcm92ZXIudjEuRXhwbGFpbkpvYlJlcXVlc3QaHS5kcm92ZXIudjEuRXhwbGFpbkpvYlJlc3BvbnNlEkkKCkdldFJlY2VpcHQSHC5kcm92ZXIudjEuR2V0UmVjZWlwdFJlcXVlc3QaHS5kcm92ZXIudjEuR2V0UmVjZWlwdFJlc3BvbnNlEkAKB1BsYW5Kb2ISGS5kcm92ZXIudjEuUGxhbkpvYlJlcXVlc3QaGi5kcm92ZXIudjEuUGxhbkpvYlJlc3BvbnNlEkwKC0xpc3RCdWRnZXRzEh0uZHJvdmVyLnYxLkxpc3RCdWRnZXRzUmVxdWVzdBoeLmRyb3Zlci52MS5MaXN0QnVkZ2V0c1Jlc3BvbnNlEkYKCVNldEJ1ZGdldBIbLmRyb3Zlci52MS5TZXRCdWRnZXRSZXF1ZXN0GhwuZHJvdmVyLnYxLlNldEJ1ZGdldFJlc3BvbnNlEk8KDERlbGV0ZUJ1ZGdldBIeLmRyb3Zlci52MS5EZWxldGVCdWRnZXRSZXF1ZXN0Gh8uZHJvdmVyLnYxLkRlbGV0ZUJ1ZGdldFJlc3BvbnNlEkMKCEdldFVzYWdlEhouZHJvdmVyLnYxLkdldFVzYWdlUmVxdWVzdBobLmRyb3Zlci52MS5HZXRVc2FnZVJlc3BvbnNlEkMKCExpc3REYXRhEhouZHJvdmVyLnYxLkxpc3REYXRhUmVxdWVzdBobLmRyb3Zlci52MS5MaXN0RGF0YVJlc3BvbnNlEkAKB1B1dERhdGESGS5kcm92ZXIudjEuUHV0RGF0YVJlcXVlc3QaGi5kcm92ZXIudjEuUHV0RGF0YVJlc3BvbnNlEkkKClJlbW92ZURhdGESHC5kcm92ZXIudjEuUmVtb3ZlRGF0YVJlcXVlc3QaHS5kcm92ZXIudjEuUmVtb3ZlRGF0YVJlc3BvbnNlEkkKCk5hbWVkQmxvYnMSHC5kcm92ZXIudjEuTmFtZWRCbG9ic1JlcXVlc3QaHS5kcm92ZXIudjEuTmFtZWRCbG9ic1Jlc3BvbnNlEkkKCkdldENsdXN0ZXISHC5kcm92ZXIudjEuR2V0Q2x1c3RlclJlcXVlc3QaHS5kcm92ZXIudjEuR2V0Q2x1c3RlclJlc3BvbnNlEkwKC0xpc3RXb3JrZXJzEh0uZHJvdmVyLnYxLkxpc3RXb3JrZXJzUmVxdWVzdBoeLmRyb3Zlci52MS5MaXN0V29ya2Vyc1Jlc3BvbnNlEkwKC1NldERyYWluaW5nEh0uZHJvdmVyLnYxLlNldERyYWluaW5nUmVxdWVzdBoeLmRyb3Zlci52MS5TZXREcmFpbmluZ1Jlc3BvbnNlEk8KDFJldm9rZVdvcmtlchIeLmRyb3Zlci52MS5SZXZva2VXb3JrZXJSZXF1ZXN0Gh8uZHJvdmVyLnYxLlJldm9rZVdvcmtlclJlc3BvbnNlEkkKCkxpc3RUb2tlbnMSHC5kcm92ZXIudjEuTGlzdFRva2Vuc1JlcXVlc3QaHS5kcm92ZXIudjEuTGlzdFRva2Vuc1Jlc3BvbnNlEkwKC0NyZWF0ZVRva2VuEh0uZHJvdmVyLnYxLkNyZWF0ZVRva2VuUmVxdWVzdBoeLmRyb3Zlci52MS5DcmVhdGVUb2tlblJlc3BvbnNlEkwKC1Jldm9rZVRva2VuEh0uZHJvdmVyLnYxLlJldm9rZVRva2VuUmVxdWVzdBoeLmRyb3Zlci52MS5SZXZva2VUb2tlblJlc3BvbnNlElgKD1JlZ2lzdGVyR2F0ZXdheRIhLmRyb3Zlci52MS5SZWdpc3RlckdhdGV3YXlSZXF1ZXN0GiIuZHJvdmVyLnYxLlJlZ2lzdGVyR2F0ZXdheVJlc3BvbnNlEkkKCk9wZW5UdW5uZWwSHC5kcm92ZXIudjEuT3BlblR1bm5lbFJlcXVlc3QaHS5kcm92ZXIudjEuT3BlblR1bm5lbFJlc3BvbnNlEkYKCVJlYWRpbmVzcxIbLmRyb3Zlci52MS5SZWFkaW5lc3NSZXF1ZXN0GhwuZHJvdmVyLnYxLlJlYWRpbmVzc1Jlc3BvbnNlEkAKB01ldHJpY3MSGS5kcm92ZXIudjEuTWV0cmljc1JlcXVlc3QaGi5kcm92ZXIudjEuTWV0cmljc1Jlc3BvbnNlYgZwcm90bzM", [file_drover_v1_data, file_drover_v1_fleet, file_drover_v1_job, file_drover_v1_receipt, file_drover_v1_schedule, file_google_protobuf_struct]);
 
 /**
  * Which part of a list.
@@ -99,6 +99,65 @@ export const AuthenticateResponseSchema: GenMessage<AuthenticateResponse> = /*@_
   messageDesc(file_drover_v1_coordinator, 2);
 
 /**
+ * A job to accept.
+ *
+ * @generated from message drover.v1.SubmitJobRequest
+ */
+export type SubmitJobRequest = Message<"drover.v1.SubmitJobRequest"> & {
+  /**
+   * @generated from field: drover.v1.JobSpec spec = 1;
+   */
+  spec?: JobSpec | undefined;
+
+  /**
+   * The same key with the same body within 24 h gives the same job; with another body an error.
+   *
+   * @generated from field: optional string idempotency_key = 2;
+   */
+  idempotencyKey?: string | undefined;
+
+  /**
+   * Hash of what the user sent; compared when the key was used before.
+   *
+   * @generated from field: optional string body_hash = 3;
+   */
+  bodyHash?: string | undefined;
+};
+
+/**
+ * Describes the message drover.v1.SubmitJobRequest.
+ * Use `create(SubmitJobRequestSchema)` to create a new message.
+ */
+export const SubmitJobRequestSchema: GenMessage<SubmitJobRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 3);
+
+/**
+ * What was accepted.
+ *
+ * @generated from message drover.v1.SubmitJobResponse
+ */
+export type SubmitJobResponse = Message<"drover.v1.SubmitJobResponse"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * True when the key was known and nothing new was created.
+   *
+   * @generated from field: bool replayed = 2;
+   */
+  replayed: boolean;
+};
+
+/**
+ * Describes the message drover.v1.SubmitJobResponse.
+ * Use `create(SubmitJobResponseSchema)` to create a new message.
+ */
+export const SubmitJobResponseSchema: GenMessage<SubmitJobResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 4);
+
+/**
  * Jobs to accept.
  *
  * @generated from message drover.v1.SubmitJobsRequest
@@ -129,7 +188,7 @@ export type SubmitJobsRequest = Message<"drover.v1.SubmitJobsRequest"> & {
  * Use `create(SubmitJobsRequestSchema)` to create a new message.
  */
 export const SubmitJobsRequestSchema: GenMessage<SubmitJobsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 3);
+  messageDesc(file_drover_v1_coordinator, 5);
 
 /**
  * What was accepted.
@@ -157,7 +216,7 @@ export type SubmitJobsResponse = Message<"drover.v1.SubmitJobsResponse"> & {
  * Use `create(SubmitJobsResponseSchema)` to create a new message.
  */
 export const SubmitJobsResponseSchema: GenMessage<SubmitJobsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 4);
+  messageDesc(file_drover_v1_coordinator, 6);
 
 /**
  * Which job.
@@ -176,7 +235,7 @@ export type GetJobRequest = Message<"drover.v1.GetJobRequest"> & {
  * Use `create(GetJobRequestSchema)` to create a new message.
  */
 export const GetJobRequestSchema: GenMessage<GetJobRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 5);
+  messageDesc(file_drover_v1_coordinator, 7);
 
 /**
  * With `spec`.
@@ -195,7 +254,7 @@ export type GetJobResponse = Message<"drover.v1.GetJobResponse"> & {
  * Use `create(GetJobResponseSchema)` to create a new message.
  */
 export const GetJobResponseSchema: GenMessage<GetJobResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 6);
+  messageDesc(file_drover_v1_coordinator, 8);
 
 /**
  * Filters are combined; unset ones let everything through.
@@ -236,7 +295,7 @@ export type ListJobsRequest = Message<"drover.v1.ListJobsRequest"> & {
  * Use `create(ListJobsRequestSchema)` to create a new message.
  */
 export const ListJobsRequestSchema: GenMessage<ListJobsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 7);
+  messageDesc(file_drover_v1_coordinator, 9);
 
 /**
  * One page.
@@ -262,7 +321,7 @@ export type ListJobsResponse = Message<"drover.v1.ListJobsResponse"> & {
  * Use `create(ListJobsResponseSchema)` to create a new message.
  */
 export const ListJobsResponseSchema: GenMessage<ListJobsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 8);
+  messageDesc(file_drover_v1_coordinator, 10);
 
 /**
  * Which job.
@@ -281,7 +340,7 @@ export type CancelJobRequest = Message<"drover.v1.CancelJobRequest"> & {
  * Use `create(CancelJobRequestSchema)` to create a new message.
  */
 export const CancelJobRequestSchema: GenMessage<CancelJobRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 9);
+  messageDesc(file_drover_v1_coordinator, 11);
 
 /**
  * The job after the request was noted; running tasks may still be ending.
@@ -300,7 +359,7 @@ export type CancelJobResponse = Message<"drover.v1.CancelJobResponse"> & {
  * Use `create(CancelJobResponseSchema)` to create a new message.
  */
 export const CancelJobResponseSchema: GenMessage<CancelJobResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 10);
+  messageDesc(file_drover_v1_coordinator, 12);
 
 /**
  * Which job, and for how long.
@@ -326,7 +385,7 @@ export type WaitJobRequest = Message<"drover.v1.WaitJobRequest"> & {
  * Use `create(WaitJobRequestSchema)` to create a new message.
  */
 export const WaitJobRequestSchema: GenMessage<WaitJobRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 11);
+  messageDesc(file_drover_v1_coordinator, 13);
 
 /**
  * The job as it is now.
@@ -345,7 +404,7 @@ export type WaitJobResponse = Message<"drover.v1.WaitJobResponse"> & {
  * Use `create(WaitJobResponseSchema)` to create a new message.
  */
 export const WaitJobResponseSchema: GenMessage<WaitJobResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 12);
+  messageDesc(file_drover_v1_coordinator, 14);
 
 /**
  * Which job.
@@ -369,7 +428,7 @@ export type ListTasksRequest = Message<"drover.v1.ListTasksRequest"> & {
  * Use `create(ListTasksRequestSchema)` to create a new message.
  */
 export const ListTasksRequestSchema: GenMessage<ListTasksRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 13);
+  messageDesc(file_drover_v1_coordinator, 15);
 
 /**
  * One page.
@@ -395,7 +454,7 @@ export type ListTasksResponse = Message<"drover.v1.ListTasksResponse"> & {
  * Use `create(ListTasksResponseSchema)` to create a new message.
  */
 export const ListTasksResponseSchema: GenMessage<ListTasksResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 14);
+  messageDesc(file_drover_v1_coordinator, 16);
 
 /**
  * Which job.
@@ -426,7 +485,7 @@ export type ListAttemptsRequest = Message<"drover.v1.ListAttemptsRequest"> & {
  * Use `create(ListAttemptsRequestSchema)` to create a new message.
  */
 export const ListAttemptsRequestSchema: GenMessage<ListAttemptsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 15);
+  messageDesc(file_drover_v1_coordinator, 17);
 
 /**
  * One page.
@@ -452,7 +511,7 @@ export type ListAttemptsResponse = Message<"drover.v1.ListAttemptsResponse"> & {
  * Use `create(ListAttemptsResponseSchema)` to create a new message.
  */
 export const ListAttemptsResponseSchema: GenMessage<ListAttemptsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 16);
+  messageDesc(file_drover_v1_coordinator, 18);
 
 /**
  * Which job.
@@ -476,7 +535,7 @@ export type ListEventsRequest = Message<"drover.v1.ListEventsRequest"> & {
  * Use `create(ListEventsRequestSchema)` to create a new message.
  */
 export const ListEventsRequestSchema: GenMessage<ListEventsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 17);
+  messageDesc(file_drover_v1_coordinator, 19);
 
 /**
  * One page.
@@ -502,7 +561,7 @@ export type ListEventsResponse = Message<"drover.v1.ListEventsResponse"> & {
  * Use `create(ListEventsResponseSchema)` to create a new message.
  */
 export const ListEventsResponseSchema: GenMessage<ListEventsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 18);
+  messageDesc(file_drover_v1_coordinator, 20);
 
 /**
  * Which job.
@@ -533,7 +592,7 @@ export type ListCheckpointsRequest = Message<"drover.v1.ListCheckpointsRequest">
  * Use `create(ListCheckpointsRequestSchema)` to create a new message.
  */
 export const ListCheckpointsRequestSchema: GenMessage<ListCheckpointsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 19);
+  messageDesc(file_drover_v1_coordinator, 21);
 
 /**
  * Of which job, or which of its tasks.
@@ -559,7 +618,7 @@ export type RequestCheckpointRequest = Message<"drover.v1.RequestCheckpointReque
  * Use `create(RequestCheckpointRequestSchema)` to create a new message.
  */
 export const RequestCheckpointRequestSchema: GenMessage<RequestCheckpointRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 20);
+  messageDesc(file_drover_v1_coordinator, 22);
 
 /**
  * Who was asked.
@@ -578,7 +637,7 @@ export type RequestCheckpointResponse = Message<"drover.v1.RequestCheckpointResp
  * Use `create(RequestCheckpointResponseSchema)` to create a new message.
  */
 export const RequestCheckpointResponseSchema: GenMessage<RequestCheckpointResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 21);
+  messageDesc(file_drover_v1_coordinator, 23);
 
 /**
  * One page.
@@ -604,7 +663,7 @@ export type ListCheckpointsResponse = Message<"drover.v1.ListCheckpointsResponse
  * Use `create(ListCheckpointsResponseSchema)` to create a new message.
  */
 export const ListCheckpointsResponseSchema: GenMessage<ListCheckpointsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 22);
+  messageDesc(file_drover_v1_coordinator, 24);
 
 /**
  * Which page.
@@ -623,7 +682,7 @@ export type ListAuditRequest = Message<"drover.v1.ListAuditRequest"> & {
  * Use `create(ListAuditRequestSchema)` to create a new message.
  */
 export const ListAuditRequestSchema: GenMessage<ListAuditRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 23);
+  messageDesc(file_drover_v1_coordinator, 25);
 
 /**
  * One page.
@@ -649,7 +708,7 @@ export type ListAuditResponse = Message<"drover.v1.ListAuditResponse"> & {
  * Use `create(ListAuditResponseSchema)` to create a new message.
  */
 export const ListAuditResponseSchema: GenMessage<ListAuditResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 24);
+  messageDesc(file_drover_v1_coordinator, 26);
 
 /**
  * A look into a running task.
@@ -684,7 +743,7 @@ export type RecordAccessRequest = Message<"drover.v1.RecordAccessRequest"> & {
  * Use `create(RecordAccessRequestSchema)` to create a new message.
  */
 export const RecordAccessRequestSchema: GenMessage<RecordAccessRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 25);
+  messageDesc(file_drover_v1_coordinator, 27);
 
 /**
  * Nothing to say.
@@ -699,7 +758,7 @@ export type RecordAccessResponse = Message<"drover.v1.RecordAccessResponse"> & {
  * Use `create(RecordAccessResponseSchema)` to create a new message.
  */
 export const RecordAccessResponseSchema: GenMessage<RecordAccessResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 26);
+  messageDesc(file_drover_v1_coordinator, 28);
 
 /**
  * Which part of the output.
@@ -758,7 +817,7 @@ export type ReadLogsRequest = Message<"drover.v1.ReadLogsRequest"> & {
  * Use `create(ReadLogsRequestSchema)` to create a new message.
  */
 export const ReadLogsRequestSchema: GenMessage<ReadLogsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 27);
+  messageDesc(file_drover_v1_coordinator, 29);
 
 /**
  * One page.
@@ -791,7 +850,7 @@ export type ReadLogsResponse = Message<"drover.v1.ReadLogsResponse"> & {
  * Use `create(ReadLogsResponseSchema)` to create a new message.
  */
 export const ReadLogsResponseSchema: GenMessage<ReadLogsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 28);
+  messageDesc(file_drover_v1_coordinator, 30);
 
 /**
  * Which part of the output.
@@ -843,10 +902,11 @@ export type StreamJobLogsRequest = Message<"drover.v1.StreamJobLogsRequest"> & {
  * Use `create(StreamJobLogsRequestSchema)` to create a new message.
  */
 export const StreamJobLogsRequestSchema: GenMessage<StreamJobLogsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 29);
+  messageDesc(file_drover_v1_coordinator, 31);
 
 /**
- * One page of the stream.
+ * One page of the stream. The first comes at once, empty where there is nothing yet, so that the
+ * caller knows the stream was accepted.
  *
  * @generated from message drover.v1.StreamJobLogsResponse
  */
@@ -876,7 +936,87 @@ export type StreamJobLogsResponse = Message<"drover.v1.StreamJobLogsResponse"> &
  * Use `create(StreamJobLogsResponseSchema)` to create a new message.
  */
 export const StreamJobLogsResponseSchema: GenMessage<StreamJobLogsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 30);
+  messageDesc(file_drover_v1_coordinator, 32);
+
+/**
+ * Which part of what is measured.
+ *
+ * @generated from message drover.v1.StreamJobMetricsRequest
+ */
+export type StreamJobMetricsRequest = Message<"drover.v1.StreamJobMetricsRequest"> & {
+  /**
+   * @generated from field: string job = 1;
+   */
+  job: string;
+
+  /**
+   * Only records with a higher seq.
+   *
+   * @generated from field: int64 after = 2;
+   */
+  after: bigint;
+
+  /**
+   * Only this task index.
+   *
+   * @generated from field: optional int32 task = 3;
+   */
+  task?: number | undefined;
+
+  /**
+   * @generated from field: optional int64 since_ms = 4;
+   */
+  sinceMs?: bigint | undefined;
+
+  /**
+   * True: go on until the job has ended. False: end when all there is now has been sent.
+   *
+   * @generated from field: bool follow = 5;
+   */
+  follow: boolean;
+};
+
+/**
+ * Describes the message drover.v1.StreamJobMetricsRequest.
+ * Use `create(StreamJobMetricsRequestSchema)` to create a new message.
+ */
+export const StreamJobMetricsRequestSchema: GenMessage<StreamJobMetricsRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 33);
+
+/**
+ * One page of the stream; the first comes at once, as of StreamJobLogs.
+ *
+ * @generated from message drover.v1.StreamJobMetricsResponse
+ */
+export type StreamJobMetricsResponse = Message<"drover.v1.StreamJobMetricsResponse"> & {
+  /**
+   * JSON lines, of the stream METRICS or SYSTEM.
+   *
+   * @generated from field: repeated drover.v1.LogRecord records = 1;
+   */
+  records: LogRecord[];
+
+  /**
+   * Pass as `after` to resume from here.
+   *
+   * @generated from field: int64 next = 2;
+   */
+  next: bigint;
+
+  /**
+   * The last page, and nothing will ever come after it.
+   *
+   * @generated from field: bool complete = 3;
+   */
+  complete: boolean;
+};
+
+/**
+ * Describes the message drover.v1.StreamJobMetricsResponse.
+ * Use `create(StreamJobMetricsResponseSchema)` to create a new message.
+ */
+export const StreamJobMetricsResponseSchema: GenMessage<StreamJobMetricsResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 34);
 
 /**
  * Which part.
@@ -895,7 +1035,7 @@ export type GetQueueRequest = Message<"drover.v1.GetQueueRequest"> & {
  * Use `create(GetQueueRequestSchema)` to create a new message.
  */
 export const GetQueueRequestSchema: GenMessage<GetQueueRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 31);
+  messageDesc(file_drover_v1_coordinator, 35);
 
 /**
  * One page.
@@ -921,7 +1061,7 @@ export type GetQueueResponse = Message<"drover.v1.GetQueueResponse"> & {
  * Use `create(GetQueueResponseSchema)` to create a new message.
  */
 export const GetQueueResponseSchema: GenMessage<GetQueueResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 32);
+  messageDesc(file_drover_v1_coordinator, 36);
 
 /**
  * Which job.
@@ -940,7 +1080,7 @@ export type ExplainJobRequest = Message<"drover.v1.ExplainJobRequest"> & {
  * Use `create(ExplainJobRequestSchema)` to create a new message.
  */
 export const ExplainJobRequestSchema: GenMessage<ExplainJobRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 33);
+  messageDesc(file_drover_v1_coordinator, 37);
 
 /**
  * As the planner last saw it.
@@ -959,7 +1099,7 @@ export type ExplainJobResponse = Message<"drover.v1.ExplainJobResponse"> & {
  * Use `create(ExplainJobResponseSchema)` to create a new message.
  */
 export const ExplainJobResponseSchema: GenMessage<ExplainJobResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 34);
+  messageDesc(file_drover_v1_coordinator, 38);
 
 /**
  * Which job.
@@ -978,7 +1118,7 @@ export type GetReceiptRequest = Message<"drover.v1.GetReceiptRequest"> & {
  * Use `create(GetReceiptRequestSchema)` to create a new message.
  */
 export const GetReceiptRequestSchema: GenMessage<GetReceiptRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 35);
+  messageDesc(file_drover_v1_coordinator, 39);
 
 /**
  * As of now, or of its end.
@@ -997,7 +1137,7 @@ export type GetReceiptResponse = Message<"drover.v1.GetReceiptResponse"> & {
  * Use `create(GetReceiptResponseSchema)` to create a new message.
  */
 export const GetReceiptResponseSchema: GenMessage<GetReceiptResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 36);
+  messageDesc(file_drover_v1_coordinator, 40);
 
 /**
  * The job as it would be submitted.
@@ -1016,7 +1156,7 @@ export type PlanJobRequest = Message<"drover.v1.PlanJobRequest"> & {
  * Use `create(PlanJobRequestSchema)` to create a new message.
  */
 export const PlanJobRequestSchema: GenMessage<PlanJobRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 37);
+  messageDesc(file_drover_v1_coordinator, 41);
 
 /**
  * Alternatives, the soonest first.
@@ -1035,7 +1175,7 @@ export type PlanJobResponse = Message<"drover.v1.PlanJobResponse"> & {
  * Use `create(PlanJobResponseSchema)` to create a new message.
  */
 export const PlanJobResponseSchema: GenMessage<PlanJobResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 38);
+  messageDesc(file_drover_v1_coordinator, 42);
 
 /**
  * Nothing to say.
@@ -1050,7 +1190,7 @@ export type ListBudgetsRequest = Message<"drover.v1.ListBudgetsRequest"> & {
  * Use `create(ListBudgetsRequestSchema)` to create a new message.
  */
 export const ListBudgetsRequestSchema: GenMessage<ListBudgetsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 39);
+  messageDesc(file_drover_v1_coordinator, 43);
 
 /**
  * All of them.
@@ -1069,7 +1209,7 @@ export type ListBudgetsResponse = Message<"drover.v1.ListBudgetsResponse"> & {
  * Use `create(ListBudgetsResponseSchema)` to create a new message.
  */
 export const ListBudgetsResponseSchema: GenMessage<ListBudgetsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 40);
+  messageDesc(file_drover_v1_coordinator, 44);
 
 /**
  * The whole budget: what is left out limits nothing.
@@ -1088,7 +1228,7 @@ export type SetBudgetRequest = Message<"drover.v1.SetBudgetRequest"> & {
  * Use `create(SetBudgetRequestSchema)` to create a new message.
  */
 export const SetBudgetRequestSchema: GenMessage<SetBudgetRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 41);
+  messageDesc(file_drover_v1_coordinator, 45);
 
 /**
  * As it is now.
@@ -1107,7 +1247,7 @@ export type SetBudgetResponse = Message<"drover.v1.SetBudgetResponse"> & {
  * Use `create(SetBudgetResponseSchema)` to create a new message.
  */
 export const SetBudgetResponseSchema: GenMessage<SetBudgetResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 42);
+  messageDesc(file_drover_v1_coordinator, 46);
 
 /**
  * Whose.
@@ -1133,7 +1273,7 @@ export type DeleteBudgetRequest = Message<"drover.v1.DeleteBudgetRequest"> & {
  * Use `create(DeleteBudgetRequestSchema)` to create a new message.
  */
 export const DeleteBudgetRequestSchema: GenMessage<DeleteBudgetRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 43);
+  messageDesc(file_drover_v1_coordinator, 47);
 
 /**
  * Nothing to say.
@@ -1148,7 +1288,7 @@ export type DeleteBudgetResponse = Message<"drover.v1.DeleteBudgetResponse"> & {
  * Use `create(DeleteBudgetResponseSchema)` to create a new message.
  */
 export const DeleteBudgetResponseSchema: GenMessage<DeleteBudgetResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 44);
+  messageDesc(file_drover_v1_coordinator, 48);
 
 /**
  * What, and from when to when, in whole days of UTC.
@@ -1179,7 +1319,7 @@ export type GetUsageRequest = Message<"drover.v1.GetUsageRequest"> & {
  * Use `create(GetUsageRequestSchema)` to create a new message.
  */
 export const GetUsageRequestSchema: GenMessage<GetUsageRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 45);
+  messageDesc(file_drover_v1_coordinator, 49);
 
 /**
  * By key.
@@ -1198,7 +1338,7 @@ export type GetUsageResponse = Message<"drover.v1.GetUsageResponse"> & {
  * Use `create(GetUsageResponseSchema)` to create a new message.
  */
 export const GetUsageResponseSchema: GenMessage<GetUsageResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 46);
+  messageDesc(file_drover_v1_coordinator, 50);
 
 /**
  * Nothing to say.
@@ -1213,7 +1353,7 @@ export type GetClusterRequest = Message<"drover.v1.GetClusterRequest"> & {
  * Use `create(GetClusterRequestSchema)` to create a new message.
  */
 export const GetClusterRequestSchema: GenMessage<GetClusterRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 47);
+  messageDesc(file_drover_v1_coordinator, 51);
 
 /**
  * The cluster now.
@@ -1232,7 +1372,7 @@ export type GetClusterResponse = Message<"drover.v1.GetClusterResponse"> & {
  * Use `create(GetClusterResponseSchema)` to create a new message.
  */
 export const GetClusterResponseSchema: GenMessage<GetClusterResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 48);
+  messageDesc(file_drover_v1_coordinator, 52);
 
 /**
  * Which part.
@@ -1251,7 +1391,7 @@ export type ListWorkersRequest = Message<"drover.v1.ListWorkersRequest"> & {
  * Use `create(ListWorkersRequestSchema)` to create a new message.
  */
 export const ListWorkersRequestSchema: GenMessage<ListWorkersRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 49);
+  messageDesc(file_drover_v1_coordinator, 53);
 
 /**
  * One page.
@@ -1277,7 +1417,7 @@ export type ListWorkersResponse = Message<"drover.v1.ListWorkersResponse"> & {
  * Use `create(ListWorkersResponseSchema)` to create a new message.
  */
 export const ListWorkersResponseSchema: GenMessage<ListWorkersResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 50);
+  messageDesc(file_drover_v1_coordinator, 54);
 
 /**
  * Which worker, and what it should be.
@@ -1301,7 +1441,7 @@ export type SetDrainingRequest = Message<"drover.v1.SetDrainingRequest"> & {
  * Use `create(SetDrainingRequestSchema)` to create a new message.
  */
 export const SetDrainingRequestSchema: GenMessage<SetDrainingRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 51);
+  messageDesc(file_drover_v1_coordinator, 55);
 
 /**
  * The worker after the change.
@@ -1320,7 +1460,7 @@ export type SetDrainingResponse = Message<"drover.v1.SetDrainingResponse"> & {
  * Use `create(SetDrainingResponseSchema)` to create a new message.
  */
 export const SetDrainingResponseSchema: GenMessage<SetDrainingResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 52);
+  messageDesc(file_drover_v1_coordinator, 56);
 
 /**
  * Which worker.
@@ -1339,7 +1479,7 @@ export type RevokeWorkerRequest = Message<"drover.v1.RevokeWorkerRequest"> & {
  * Use `create(RevokeWorkerRequestSchema)` to create a new message.
  */
 export const RevokeWorkerRequestSchema: GenMessage<RevokeWorkerRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 53);
+  messageDesc(file_drover_v1_coordinator, 57);
 
 /**
  * The worker after the change.
@@ -1358,7 +1498,7 @@ export type RevokeWorkerResponse = Message<"drover.v1.RevokeWorkerResponse"> & {
  * Use `create(RevokeWorkerResponseSchema)` to create a new message.
  */
 export const RevokeWorkerResponseSchema: GenMessage<RevokeWorkerResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 54);
+  messageDesc(file_drover_v1_coordinator, 58);
 
 /**
  * Which part.
@@ -1377,7 +1517,7 @@ export type ListTokensRequest = Message<"drover.v1.ListTokensRequest"> & {
  * Use `create(ListTokensRequestSchema)` to create a new message.
  */
 export const ListTokensRequestSchema: GenMessage<ListTokensRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 55);
+  messageDesc(file_drover_v1_coordinator, 59);
 
 /**
  * One page.
@@ -1403,7 +1543,7 @@ export type ListTokensResponse = Message<"drover.v1.ListTokensResponse"> & {
  * Use `create(ListTokensResponseSchema)` to create a new message.
  */
 export const ListTokensResponseSchema: GenMessage<ListTokensResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 56);
+  messageDesc(file_drover_v1_coordinator, 60);
 
 /**
  * The token wanted.
@@ -1460,7 +1600,7 @@ export type CreateTokenRequest = Message<"drover.v1.CreateTokenRequest"> & {
  * Use `create(CreateTokenRequestSchema)` to create a new message.
  */
 export const CreateTokenRequestSchema: GenMessage<CreateTokenRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 57);
+  messageDesc(file_drover_v1_coordinator, 61);
 
 /**
  * With `secret`, this once.
@@ -1479,7 +1619,7 @@ export type CreateTokenResponse = Message<"drover.v1.CreateTokenResponse"> & {
  * Use `create(CreateTokenResponseSchema)` to create a new message.
  */
 export const CreateTokenResponseSchema: GenMessage<CreateTokenResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 58);
+  messageDesc(file_drover_v1_coordinator, 62);
 
 /**
  * Which token.
@@ -1498,7 +1638,7 @@ export type RevokeTokenRequest = Message<"drover.v1.RevokeTokenRequest"> & {
  * Use `create(RevokeTokenRequestSchema)` to create a new message.
  */
 export const RevokeTokenRequestSchema: GenMessage<RevokeTokenRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 59);
+  messageDesc(file_drover_v1_coordinator, 63);
 
 /**
  * The token after the change.
@@ -1517,7 +1657,7 @@ export type RevokeTokenResponse = Message<"drover.v1.RevokeTokenResponse"> & {
  * Use `create(RevokeTokenResponseSchema)` to create a new message.
  */
 export const RevokeTokenResponseSchema: GenMessage<RevokeTokenResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 60);
+  messageDesc(file_drover_v1_coordinator, 64);
 
 /**
  * Where a gateway is.
@@ -1545,7 +1685,7 @@ export type RegisterGatewayRequest = Message<"drover.v1.RegisterGatewayRequest">
  * Use `create(RegisterGatewayRequestSchema)` to create a new message.
  */
 export const RegisterGatewayRequestSchema: GenMessage<RegisterGatewayRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 61);
+  messageDesc(file_drover_v1_coordinator, 65);
 
 /**
  * Nothing to say.
@@ -1560,7 +1700,7 @@ export type RegisterGatewayResponse = Message<"drover.v1.RegisterGatewayResponse
  * Use `create(RegisterGatewayResponseSchema)` to create a new message.
  */
 export const RegisterGatewayResponseSchema: GenMessage<RegisterGatewayResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 62);
+  messageDesc(file_drover_v1_coordinator, 66);
 
 /**
  * Which task, and who waits for the call.
@@ -1584,7 +1724,7 @@ export type OpenTunnelRequest = Message<"drover.v1.OpenTunnelRequest"> & {
  * Use `create(OpenTunnelRequestSchema)` to create a new message.
  */
 export const OpenTunnelRequestSchema: GenMessage<OpenTunnelRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 63);
+  messageDesc(file_drover_v1_coordinator, 67);
 
 /**
  * What the gateway waits for on its tunnel listener.
@@ -1613,7 +1753,7 @@ export type OpenTunnelResponse = Message<"drover.v1.OpenTunnelResponse"> & {
  * Use `create(OpenTunnelResponseSchema)` to create a new message.
  */
 export const OpenTunnelResponseSchema: GenMessage<OpenTunnelResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 64);
+  messageDesc(file_drover_v1_coordinator, 68);
 
 /**
  * Nothing to say.
@@ -1628,7 +1768,7 @@ export type ReadinessRequest = Message<"drover.v1.ReadinessRequest"> & {
  * Use `create(ReadinessRequestSchema)` to create a new message.
  */
 export const ReadinessRequestSchema: GenMessage<ReadinessRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 65);
+  messageDesc(file_drover_v1_coordinator, 69);
 
 /**
  * Whether the controller can do its work.
@@ -1659,7 +1799,7 @@ export type ReadinessResponse = Message<"drover.v1.ReadinessResponse"> & {
  * Use `create(ReadinessResponseSchema)` to create a new message.
  */
 export const ReadinessResponseSchema: GenMessage<ReadinessResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 66);
+  messageDesc(file_drover_v1_coordinator, 70);
 
 /**
  * Nothing to say.
@@ -1674,7 +1814,7 @@ export type MetricsRequest = Message<"drover.v1.MetricsRequest"> & {
  * Use `create(MetricsRequestSchema)` to create a new message.
  */
 export const MetricsRequestSchema: GenMessage<MetricsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 67);
+  messageDesc(file_drover_v1_coordinator, 71);
 
 /**
  * Prometheus text exposition format.
@@ -1693,11 +1833,11 @@ export type MetricsResponse = Message<"drover.v1.MetricsResponse"> & {
  * Use `create(MetricsResponseSchema)` to create a new message.
  */
 export const MetricsResponseSchema: GenMessage<MetricsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 68);
+  messageDesc(file_drover_v1_coordinator, 72);
 
 /**
  * Everything but what agents say (see Agent). Kept for later, with the issues that bring them:
- * tenants, checkpoints and results, streams of measurements, peers.
+ * tenants, checkpoints and results, peers.
  *
  * @generated from service drover.v1.Coordinator
  */
@@ -1711,6 +1851,16 @@ export const Coordinator: GenService<{
     methodKind: "unary";
     input: typeof AuthenticateRequestSchema;
     output: typeof AuthenticateResponseSchema;
+  },
+  /**
+   * Accepts one job.
+   *
+   * @generated from rpc drover.v1.Coordinator.SubmitJob
+   */
+  submitJob: {
+    methodKind: "unary";
+    input: typeof SubmitJobRequestSchema;
+    output: typeof SubmitJobResponseSchema;
   },
   /**
    * Accepts 1 to 1000 jobs, all or none.
@@ -1851,6 +2001,16 @@ export const Coordinator: GenService<{
     methodKind: "server_streaming";
     input: typeof StreamJobLogsRequestSchema;
     output: typeof StreamJobLogsResponseSchema;
+  },
+  /**
+   * What is measured of a job, page after page. To resume, call again with `after` = the last `next`.
+   *
+   * @generated from rpc drover.v1.Coordinator.StreamJobMetrics
+   */
+  streamJobMetrics: {
+    methodKind: "server_streaming";
+    input: typeof StreamJobMetricsRequestSchema;
+    output: typeof StreamJobMetricsResponseSchema;
   },
   /**
    * What waits, in the order it will be considered, and why.
