@@ -1,17 +1,12 @@
 /** drover.v1.Coordinator on top of the contract: check, translate, call, translate back. */
-import { createHash } from 'node:crypto';
-import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
+import type { ServiceImpl } from '@connectrpc/connect';
 import { z } from 'zod';
 import { DroverError } from '../../lib/errors.ts';
-import type { JobSpec } from '../../model/job.ts';
-import type { Coordinator, SubmitReply } from '../coordinator.ts';
+import { PRIORITIES } from '../../model/job.ts';
+import type { Coordinator } from '../coordinator.ts';
 import { createToken } from '../fleet.ts';
-import type {
-  Coordinator as CoordinatorService,
-  SubmitJobsRequest,
-} from '../gen/drover/v1/coordinator_pb.ts';
+import type { Coordinator as CoordinatorService } from '../gen/drover/v1/coordinator_pb.ts';
 import { listJobsQuery } from '../jobs.ts';
-import { submitBatch } from '../jobSpec.ts';
 import { callerKey, principalOf, requireGateway } from './caller.ts';
 import { parse } from './check.ts';
 import * as fleet from './fleetMessages.ts';
@@ -22,10 +17,10 @@ import { heldFor, logMethods } from './logService.ts';
 import { pageFields, pageOf, taskPageOf } from './paging.ts';
 import { dataMethods } from './dataService.ts';
 import { scheduleMethods } from './scheduleService.ts';
-import { specFromWire } from './specMessages.ts';
-import { jobState, need, toNumber, toNumberOrNull, tokenKind } from './wire.ts';
-
-const idempotencyKey = z.string().min(1).max(255).optional();
+import { tenantMethods } from './tenantService.ts';
+import { submitMethods } from './submitService.ts';
+import { toNumber, toNumberOrNull, jobState, tokenKind } from './wire.ts';
+import { priority as priorities } from './wire.ts';
 
 export interface ServiceOptions {
   coordinator: Coordinator;
@@ -38,6 +33,7 @@ export function coordinatorService(
   options: ServiceOptions,
 ): ServiceImpl<typeof CoordinatorService> {
   return {
+    ...submitMethods(options.coordinator),
     ...jobMethods(options),
     ...historyMethods(options),
     ...logMethods(options),
@@ -45,6 +41,7 @@ export function coordinatorService(
     ...fleetMethods(options),
     ...scheduleMethods(options.coordinator),
     ...dataMethods(options.coordinator),
+    ...tenantMethods(options),
     ...gatewayMethods(options),
   };
 }
@@ -58,15 +55,9 @@ function jobMethods({
   coordinator,
   limits,
 }: ServiceOptions): Methods<
-  'submitJob' | 'submitJobs' | 'getJob' | 'listJobs' | 'cancelJob' | 'waitJob' | 'getQueue'
+  'getJob' | 'listJobs' | 'cancelJob' | 'setJobPriority' | 'waitJob' | 'getQueue'
 > {
   return {
-    async submitJob({ spec, ...request }, context) {
-      const specs = [need(spec, 'spec')];
-      const { ids, replayed } = await submit(coordinator, { specs, ...request }, context);
-      return { id: ids[0] ?? '', replayed };
-    },
-    submitJobs: (request, context) => submit(coordinator, request, context),
     async getJob({ id }, context) {
       return { job: jobs.jobToWire(await coordinator.getJob(principalOf(context), id)) };
     },
@@ -85,6 +76,11 @@ function jobMethods({
     async cancelJob({ id }, context) {
       return { job: jobs.jobToWire(await coordinator.cancelJob(principalOf(context), id)) };
     },
+    async setJobPriority({ id, priority }, context) {
+      const band = parse(z.enum(PRIORITIES), priorities.toWordOrNone(priority));
+      const view = await coordinator.setPriority(principalOf(context), id, band);
+      return { job: jobs.jobToWire(view) };
+    },
     async waitJob({ id, waitMs }, context) {
       const wait = heldFor(waitMs, limits);
       return { job: jobs.jobToWire(await coordinator.waitJob(principalOf(context), id, wait)) };
@@ -95,21 +91,6 @@ function jobMethods({
       return { entries, nextCursor: page.nextCursor ?? undefined };
     },
   };
-}
-
-async function submit(
-  coordinator: Coordinator,
-  request: Pick<SubmitJobsRequest, 'specs'> & { idempotencyKey?: string; bodyHash?: string },
-  context: HandlerContext,
-): Promise<SubmitReply> {
-  const specs = parse(submitBatch, { jobs: request.specs.map(specFromWire) }).jobs;
-  const key = parse(idempotencyKey, request.idempotencyKey);
-  const hash = request.bodyHash ?? (key === undefined ? null : hashOf(specs));
-  return coordinator.submit(principalOf(context), {
-    specs,
-    idempotencyKey: key ?? null,
-    bodyHash: hash,
-  });
 }
 
 function historyMethods({
@@ -202,6 +183,8 @@ function fleetMethods({
         name: request.name,
         ...(request.user !== undefined && { user: request.user }),
         scopes: request.scopes,
+        roles: request.roles,
+        ...(request.tenant !== undefined && { tenant: request.tenant }),
         pool: request.pool,
         maxLiveWorkers: request.maxLiveWorkers,
         ...(expiresInMs !== null && { expiresInMs }),
@@ -224,7 +207,8 @@ function gatewayMethods({
 }: ServiceOptions): Methods<'authenticate' | 'registerGateway' | 'openTunnel' | 'metrics'> {
   return {
     async authenticate({ secret }) {
-      return { principal: await coordinator.authenticate(secret) };
+      const principal = await coordinator.authenticate(secret);
+      return { principal: principal && fleet.principalToWire(principal) };
     },
     async registerGateway({ url, leaseMs }) {
       await coordinator.registerGateway(url, toNumber(leaseMs));
@@ -243,16 +227,4 @@ function gatewayMethods({
       return { text: await coordinator.metrics() };
     },
   };
-}
-
-function hashOf(specs: JobSpec[]): string {
-  const body = specs.map((spec) => [spec, sorted(spec.env), sorted(spec.labels)]);
-  const text = JSON.stringify(body, (key, value) =>
-    key === 'env' || key === 'labels' ? undefined : value,
-  );
-  return createHash('sha256').update(text).digest('hex');
-}
-
-function sorted(map: Record<string, string>): string[][] {
-  return Object.entries(map).toSorted(([a], [b]) => (a < b ? -1 : 1));
 }

@@ -3,7 +3,8 @@
 // Metadata of a call:
 //   authorization: Bearer <token>   who is calling, or
 //   x-api-secret                    the gateways' shared secret; with it the caller is taken from
-//     x-token-id, x-tenant-id, x-user-id (percent-encoded UTF-8) and x-scopes (separated by commas)
+//     x-token-id, x-tenant-id, x-user-id (percent-encoded UTF-8) and x-scopes (separated by commas),
+//     x-issuer and x-subject (percent-encoded) when an issuer vouches for them
 //   x-request-id                    optional, for the logs on both sides; one is made up otherwise
 // Errors carry an ErrorDetail. An answer leaves only after what it says is on disk.
 
@@ -17,12 +18,14 @@ import type { ListDataRequestSchema, ListDataResponseSchema, NamedBlobsRequestSc
 import { file_drover_v1_data } from "./data_pb.ts";
 import type { Cluster, LoopHealth, Principal, Token, TokenKind, Worker } from "./fleet_pb.ts";
 import { file_drover_v1_fleet } from "./fleet_pb.ts";
-import type { Attempt, Checkpoint, Event, Job, JobSpec, JobState, LogRecord, QueueEntry, Task } from "./job_pb.ts";
+import type { Attempt, Checkpoint, Event, Job, JobSpec, JobState, LogRecord, Priority, QueueEntry, Task } from "./job_pb.ts";
 import { file_drover_v1_job } from "./job_pb.ts";
 import type { Receipt } from "./receipt_pb.ts";
 import { file_drover_v1_receipt } from "./receipt_pb.ts";
 import type { Budget, BudgetLimits, Plan, UsageBy, UsageRow, Why } from "./schedule_pb.ts";
 import { file_drover_v1_schedule } from "./schedule_pb.ts";
+import type { Identity, Tenant, User } from "./tenant_pb.ts";
+import { file_drover_v1_tenant } from "./tenant_pb.ts";
 import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 
@@ -30,7 +33,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file drover/v1/coordinator.proto.
  */
 export const file_drover_v1_coordinator: GenFile = /*@__PURE__*/
-  fileDesc("Chtkcm92ZXIvdjEvY29vcmRpbmF0b3IucHJvdG8SCWRyb3Zlci52MSI8CgtQYWdlUmVxdWVzdBITCgZjdXJzb3IYASABKAlIAIgBARINCgVsaW1pdBgCIAEoBUIJCgdfY3Vyc29yIiUKE0F1dGhlbnRpY2F0ZVJlcXVlc3QSDgoGc2VjcmV0GAEgASgJIlIKFEF1dGhlbnRpY2F0ZVJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIULmRyb3Zlci52MS5QcmluY2lwYWxIAIgBAUIMCgpfcHJpbmNpcGFsIowBChBTdWJtaXRKb2JSZXF1ZXN0EiAKBHNwZWMYASABKAsyEi5kcm92ZXIudjEuSm9iU3BlYxIcCg9pZGVtcG90ZW5jeV9rZXkYAiABKAlIAIgBARIWCglib2R5X2hhc2gYAyABKAlIAYgBAUISChBfaWRlbXBvdGVuY3lfa2V5QgwKCl9ib2R5X2hhc2giMQoRU3VibWl0Sm9iUmVzcG9uc2USCgoCaWQYASABKAkSEAoIcmVwbGF5ZWQYAiABKAgijgEKEVN1Ym1pdEpvYnNSZXF1ZXN0EiEKBXNwZWNzGAEgAygLMhIuZHJvdmVyLnYxLkpvYlNwZWMSHAoPaWRlbXBvdGVuY3lfa2V5GAIgASgJSACIAQESFgoJYm9keV9oYXNoGAMgASgJSAGIAQFCEgoQX2lkZW1wb3RlbmN5X2tleUIMCgpfYm9keV9oYXNoIjMKElN1Ym1pdEpvYnNSZXNwb25zZRILCgNpZHMYASADKAkSEAoIcmVwbGF5ZWQYAiABKAgiGwoNR2V0Sm9iUmVxdWVzdBIKCgJpZBgBIAEoCSItCg5HZXRKb2JSZXNwb25zZRIbCgNqb2IYASABKAsyDi5kcm92ZXIudjEuSm9iIrUBCg9MaXN0Sm9ic1JlcXVlc3QSJAoEcGFnZRgBIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdBIiCgVzdGF0ZRgCIAEoDjITLmRyb3Zlci52MS5Kb2JTdGF0ZRIRCgRuYW1lGAMgASgJSACIAQESEgoFb3duZXIYBCABKAlIAYgBARITCgZwYXJlbnQYBSABKAlIAogBAUIHCgVfbmFtZUIICgZfb3duZXJCCQoHX3BhcmVudCJaChBMaXN0Sm9ic1Jlc3BvbnNlEhwKBGpvYnMYASADKAsyDi5kcm92ZXIudjEuSm9iEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIh4KEENhbmNlbEpvYlJlcXVlc3QSCgoCaWQYASABKAkiMAoRQ2FuY2VsSm9iUmVzcG9uc2USGwoDam9iGAEgASgLMg4uZHJvdmVyLnYxLkpvYiItCg5XYWl0Sm9iUmVxdWVzdBIKCgJpZBgBIAEoCRIPCgd3YWl0X21zGAIgASgDIi4KD1dhaXRKb2JSZXNwb25zZRIbCgNqb2IYASABKAsyDi5kcm92ZXIudjEuSm9iIkUKEExpc3RUYXNrc1JlcXVlc3QSCwoDam9iGAEgASgJEiQKBHBhZ2UYAiABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiXQoRTGlzdFRhc2tzUmVzcG9uc2USHgoFdGFza3MYASADKAsyDy5kcm92ZXIudjEuVGFzaxIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciJkChNMaXN0QXR0ZW1wdHNSZXF1ZXN0EgsKA2pvYhgBIAEoCRIkCgRwYWdlGAIgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0EhEKBHRhc2sYAyABKAVIAIgBAUIHCgVfdGFzayJmChRMaXN0QXR0ZW1wdHNSZXNwb25zZRIkCghhdHRlbXB0cxgBIAMoCzISLmRyb3Zlci52MS5BdHRlbXB0EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIkYKEUxpc3RFdmVudHNSZXF1ZXN0EgsKA2pvYhgBIAEoCRIkCgRwYWdlGAIgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0ImAKEkxpc3RFdmVudHNSZXNwb25zZRIgCgZldmVudHMYASADKAsyEC5kcm92ZXIudjEuRXZlbnQSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiZwoWTGlzdENoZWNrcG9pbnRzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdBIRCgR0YXNrGAMgASgFSACIAQFCBwoFX3Rhc2siQwoYUmVxdWVzdENoZWNrcG9pbnRSZXF1ZXN0EgsKA2pvYhgBIAEoCRIRCgR0YXNrGAIgASgFSACIAQFCBwoFX3Rhc2siKgoZUmVxdWVzdENoZWNrcG9pbnRSZXNwb25zZRINCgV0YXNrcxgBIAMoCSJvChdMaXN0Q2hlY2twb2ludHNSZXNwb25zZRIqCgtjaGVja3BvaW50cxgBIAMoCzIVLmRyb3Zlci52MS5DaGVja3BvaW50EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIjgKEExpc3RBdWRpdFJlcXVlc3QSJAoEcGFnZRgBIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJfChFMaXN0QXVkaXRSZXNwb25zZRIgCgZldmVudHMYASADKAsyEC5kcm92ZXIudjEuRXZlbnQSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiXQoTUmVjb3JkQWNjZXNzUmVxdWVzdBILCgNob3cYASABKAkSDwoHYXR0ZW1wdBgCIAEoCRIoCgdkZXRhaWxzGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCIWChRSZWNvcmRBY2Nlc3NSZXNwb25zZSK3AQoPUmVhZExvZ3NSZXF1ZXN0EgsKA2pvYhgBIAEoCRINCgVhZnRlchgCIAEoAxIRCgR0YXNrGAMgASgFSACIAQESFQoIc2luY2VfbXMYBCABKANIAYgBARIXCgp0YWlsX2xpbmVzGAUgASgFSAKIAQESDwoHd2FpdF9tcxgGIAEoAxIPCgdtZXRyaWNzGAcgASgIQgcKBV90YXNrQgsKCV9zaW5jZV9tc0INCgtfdGFpbF9saW5lcyJZChBSZWFkTG9nc1Jlc3BvbnNlEiUKB3JlY29yZHMYASADKAsyFC5kcm92ZXIudjEuTG9nUmVjb3JkEgwKBG5leHQYAiABKAMSEAoIY29tcGxldGUYAyABKAgiqgEKFFN0cmVhbUpvYkxvZ3NSZXF1ZXN0EgsKA2pvYhgBIAEoCRINCgVhZnRlchgCIAEoAxIRCgR0YXNrGAMgASgFSACIAQESFQoIc2luY2VfbXMYBCABKANIAYgBARIXCgp0YWlsX2xpbmVzGAUgASgFSAKIAQESDgoGZm9sbG93GAYgASgIQgcKBV90YXNrQgsKCV9zaW5jZV9tc0INCgtfdGFpbF9saW5lcyJeChVTdHJlYW1Kb2JMb2dzUmVzcG9uc2USJQoHcmVjb3JkcxgBIAMoCzIULmRyb3Zlci52MS5Mb2dSZWNvcmQSDAoEbmV4dBgCIAEoAxIQCghjb21wbGV0ZRgDIAEoCCKFAQoXU3RyZWFtSm9iTWV0cmljc1JlcXVlc3QSCwoDam9iGAEgASgJEg0KBWFmdGVyGAIgASgDEhEKBHRhc2sYAyABKAVIAIgBARIVCghzaW5jZV9tcxgEIAEoA0gBiAEBEg4KBmZvbGxvdxgFIAEoCEIHCgVfdGFza0ILCglfc2luY2VfbXMiYQoYU3RyZWFtSm9iTWV0cmljc1Jlc3BvbnNlEiUKB3JlY29yZHMYASADKAsyFC5kcm92ZXIudjEuTG9nUmVjb3JkEgwKBG5leHQYAiABKAMSEAoIY29tcGxldGUYAyABKAgiNwoPR2V0UXVldWVSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiZAoQR2V0UXVldWVSZXNwb25zZRImCgdlbnRyaWVzGAEgAygLMhUuZHJvdmVyLnYxLlF1ZXVlRW50cnkSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiIAoRRXhwbGFpbkpvYlJlcXVlc3QSCwoDam9iGAEgASgJIjEKEkV4cGxhaW5Kb2JSZXNwb25zZRIbCgN3aHkYASABKAsyDi5kcm92ZXIudjEuV2h5IiAKEUdldFJlY2VpcHRSZXF1ZXN0EgsKA2pvYhgBIAEoCSI5ChJHZXRSZWNlaXB0UmVzcG9uc2USIwoHcmVjZWlwdBgBIAEoCzISLmRyb3Zlci52MS5SZWNlaXB0IjIKDlBsYW5Kb2JSZXF1ZXN0EiAKBHNwZWMYASABKAsyEi5kcm92ZXIudjEuSm9iU3BlYyIwCg9QbGFuSm9iUmVzcG9uc2USHQoEcGxhbhgBIAEoCzIPLmRyb3Zlci52MS5QbGFuIhQKEkxpc3RCdWRnZXRzUmVxdWVzdCI5ChNMaXN0QnVkZ2V0c1Jlc3BvbnNlEiIKB2J1ZGdldHMYASADKAsyES5kcm92ZXIudjEuQnVkZ2V0IjsKEFNldEJ1ZGdldFJlcXVlc3QSJwoGYnVkZ2V0GAEgASgLMhcuZHJvdmVyLnYxLkJ1ZGdldExpbWl0cyI2ChFTZXRCdWRnZXRSZXNwb25zZRIhCgZidWRnZXQYASABKAsyES5kcm92ZXIudjEuQnVkZ2V0IjMKE0RlbGV0ZUJ1ZGdldFJlcXVlc3QSDgoGdGVuYW50GAEgASgJEgwKBHVzZXIYAiABKAkiFgoURGVsZXRlQnVkZ2V0UmVzcG9uc2UiZwoPR2V0VXNhZ2VSZXF1ZXN0EhAKCHNpbmNlX21zGAEgASgDEhUKCHVudGlsX21zGAIgASgDSACIAQESHgoCYnkYAyABKA4yEi5kcm92ZXIudjEuVXNhZ2VCeUILCglfdW50aWxfbXMiNQoQR2V0VXNhZ2VSZXNwb25zZRIhCgRyb3dzGAEgAygLMhMuZHJvdmVyLnYxLlVzYWdlUm93IhMKEUdldENsdXN0ZXJSZXF1ZXN0IjkKEkdldENsdXN0ZXJSZXNwb25zZRIjCgdjbHVzdGVyGAEgASgLMhIuZHJvdmVyLnYxLkNsdXN0ZXIiOgoSTGlzdFdvcmtlcnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiYwoTTGlzdFdvcmtlcnNSZXNwb25zZRIiCgd3b3JrZXJzGAEgAygLMhEuZHJvdmVyLnYxLldvcmtlchIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciI2ChJTZXREcmFpbmluZ1JlcXVlc3QSDgoGd29ya2VyGAEgASgJEhAKCGRyYWluaW5nGAIgASgIIjgKE1NldERyYWluaW5nUmVzcG9uc2USIQoGd29ya2VyGAEgASgLMhEuZHJvdmVyLnYxLldvcmtlciIlChNSZXZva2VXb3JrZXJSZXF1ZXN0Eg4KBndvcmtlchgBIAEoCSI5ChRSZXZva2VXb3JrZXJSZXNwb25zZRIhCgZ3b3JrZXIYASABKAsyES5kcm92ZXIudjEuV29ya2VyIjkKEUxpc3RUb2tlbnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiYAoSTGlzdFRva2Vuc1Jlc3BvbnNlEiAKBnRva2VucxgBIAMoCzIQLmRyb3Zlci52MS5Ub2tlbhIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciLWAQoSQ3JlYXRlVG9rZW5SZXF1ZXN0EiIKBGtpbmQYASABKA4yFC5kcm92ZXIudjEuVG9rZW5LaW5kEgwKBG5hbWUYAiABKAkSEQoEdXNlchgDIAEoCUgAiAEBEg4KBnNjb3BlcxgEIAMoCRIRCgRwb29sGAUgASgJSAGIAQESGAoQbWF4X2xpdmVfd29ya2VycxgGIAEoBRIaCg1leHBpcmVzX2luX21zGAcgASgDSAKIAQFCBwoFX3VzZXJCBwoFX3Bvb2xCEAoOX2V4cGlyZXNfaW5fbXMiNgoTQ3JlYXRlVG9rZW5SZXNwb25zZRIfCgV0b2tlbhgBIAEoCzIQLmRyb3Zlci52MS5Ub2tlbiIgChJSZXZva2VUb2tlblJlcXVlc3QSCgoCaWQYASABKAkiNgoTUmV2b2tlVG9rZW5SZXNwb25zZRIfCgV0b2tlbhgBIAEoCzIQLmRyb3Zlci52MS5Ub2tlbiI3ChZSZWdpc3RlckdhdGV3YXlSZXF1ZXN0EgsKA3VybBgBIAEoCRIQCghsZWFzZV9tcxgCIAEoAyIZChdSZWdpc3RlckdhdGV3YXlSZXNwb25zZSI2ChFPcGVuVHVubmVsUmVxdWVzdBIMCgR0YXNrGAEgASgJEhMKC2dhdGV3YXlfdXJsGAIgASgJIkoKEk9wZW5UdW5uZWxSZXNwb25zZRITCgt0aWNrZXRfaGFzaBgBIAEoCRIOCgZ3b3JrZXIYAiABKAkSDwoHYXR0ZW1wdBgDIAEoCSISChBSZWFkaW5lc3NSZXF1ZXN0IlkKEVJlYWRpbmVzc1Jlc3BvbnNlEg0KBXJlYWR5GAEgASgIEg8KB3JlYXNvbnMYAiADKAkSJAoFbG9vcHMYAyADKAsyFS5kcm92ZXIudjEuTG9vcEhlYWx0aCIQCg5NZXRyaWNzUmVxdWVzdCIfCg9NZXRyaWNzUmVzcG9uc2USDAoEdGV4dBgBIAEoCTLkFwoLQ29vcmRpbmF0b3ISTwoMQXV0aGVudGljYXRlEh4uZHJvdmVyLnYxLkF1dGhlbnRpY2F0ZVJlcXVlc3QaHy5kcm92ZXIudjEuQXV0aGVudGljYXRlUmVzcG9uc2USRgoJU3VibWl0Sm9iEhsuZHJvdmVyLnYxLlN1Ym1pdEpvYlJlcXVlc3QaHC5kcm92ZXIudjEuU3VibWl0Sm9iUmVzcG9uc2USSQoKU3VibWl0Sm9icxIcLmRyb3Zlci52MS5TdWJtaXRKb2JzUmVxdWVzdBodLmRyb3Zlci52MS5TdWJtaXRKb2JzUmVzcG9uc2USPQoGR2V0Sm9iEhguZHJvdmVyLnYxLkdldEpvYlJlcXVlc3QaGS5kcm92ZXIudjEuR2V0Sm9iUmVzcG9uc2USQwoITGlzdEpvYnMSGi5kcm92ZXIudjEuTGlzdEpvYnNSZXF1ZXN0GhsuZHJvdmVyLnYxLkxpc3RKb2JzUmVzcG9uc2USRgoJQ2FuY2VsSm9iEhsuZHJvdmVyLnYxLkNhbmNlbEpvYlJlcXVlc3QaHC5kcm92ZXIudjEuQ2FuY2VsSm9iUmVzcG9uc2USQAoHV2FpdEpvYhIZLmRyb3Zlci52MS5XYWl0Sm9iUmVxdWVzdBoaLmRyb3Zlci52MS5XYWl0Sm9iUmVzcG9uc2USRgoJTGlzdFRhc2tzEhsuZHJvdmVyLnYxLkxpc3RUYXNrc1JlcXVlc3QaHC5kcm92ZXIudjEuTGlzdFRhc2tzUmVzcG9uc2USTwoMTGlzdEF0dGVtcHRzEh4uZHJvdmVyLnYxLkxpc3RBdHRlbXB0c1JlcXVlc3QaHy5kcm92ZXIudjEuTGlzdEF0dGVtcHRzUmVzcG9uc2USSQoKTGlzdEV2ZW50cxIcLmRyb3Zlci52MS5MaXN0RXZlbnRzUmVxdWVzdBodLmRyb3Zlci52MS5MaXN0RXZlbnRzUmVzcG9uc2USWAoPTGlzdENoZWNrcG9pbnRzEiEuZHJvdmVyLnYxLkxpc3RDaGVja3BvaW50c1JlcXVlc3QaIi5kcm92ZXIudjEuTGlzdENoZWNrcG9pbnRzUmVzcG9uc2USXgoRUmVxdWVzdENoZWNrcG9pbnQSIy5kcm92ZXIudjEuUmVxdWVzdENoZWNrcG9pbnRSZXF1ZXN0GiQuZHJvdmVyLnYxLlJlcXVlc3RDaGVja3BvaW50UmVzcG9uc2USRgoJTGlzdEF1ZGl0EhsuZHJvdmVyLnYxLkxpc3RBdWRpdFJlcXVlc3QaHC5kcm92ZXIudjEuTGlzdEF1ZGl0UmVzcG9uc2USTwoMUmVjb3JkQWNjZXNzEh4uZHJvdmVyLnYxLlJlY29yZEFjY2Vzc1JlcXVlc3QaHy5kcm92ZXIudjEuUmVjb3JkQWNjZXNzUmVzcG9uc2USQwoIUmVhZExvZ3MSGi5kcm92ZXIudjEuUmVhZExvZ3NSZXF1ZXN0GhsuZHJvdmVyLnYxLlJlYWRMb2dzUmVzcG9uc2USVAoNU3RyZWFtSm9iTG9ncxIfLmRyb3Zlci52MS5TdHJlYW1Kb2JMb2dzUmVxdWVzdBogLmRyb3Zlci52MS5TdHJlYW1Kb2JMb2dzUmVzcG9uc2UwARJdChBTdHJlYW1Kb2JNZXRyaWNzEiIuZHJvdmVyLnYxLlN0cmVhbUpvYk1ldHJpY3NSZXF1ZXN0GiMuZHJvdmVyLnYxLlN0cmVhbUpvYk1ldHJpY3NSZXNwb25zZTABEkMKCEdldFF1ZXVlEhouZHJvdmVyLnYxLkdldFF1ZXVlUmVxdWVzdBobLmRyb3Zlci52MS5HZXRRdWV1ZVJlc3BvbnNlEkkKCkV4cGxhaW5Kb2ISHC5kcm92ZXIudjEuRXhwbGFpbkpvYlJlcXVlc3QaHS5kcm92ZXIudjEuRXhwbGFpbkpvYlJlc3BvbnNlEkkKCkdldFJlY2VpcHQSHC5kcm92ZXIudjEuR2V0UmVjZWlwdFJlcXVlc3QaHS5kcm92ZXIudjEuR2V0UmVjZWlwdFJlc3BvbnNlEkAKB1BsYW5Kb2ISGS5kcm92ZXIudjEuUGxhbkpvYlJlcXVlc3QaGi5kcm92ZXIudjEuUGxhbkpvYlJlc3BvbnNlEkwKC0xpc3RCdWRnZXRzEh0uZHJvdmVyLnYxLkxpc3RCdWRnZXRzUmVxdWVzdBoeLmRyb3Zlci52MS5MaXN0QnVkZ2V0c1Jlc3BvbnNlEkYKCVNldEJ1ZGdldBIbLmRyb3Zlci52MS5TZXRCdWRnZXRSZXF1ZXN0GhwuZHJvdmVyLnYxLlNldEJ1ZGdldFJlc3BvbnNlEk8KDERlbGV0ZUJ1ZGdldBIeLmRyb3Zlci52MS5EZWxldGVCdWRnZXRSZXF1ZXN0Gh8uZHJvdmVyLnYxLkRlbGV0ZUJ1ZGdldFJlc3BvbnNlEkMKCEdldFVzYWdlEhouZHJvdmVyLnYxLkdldFVzYWdlUmVxdWVzdBobLmRyb3Zlci52MS5HZXRVc2FnZVJlc3BvbnNlEkMKCExpc3REYXRhEhouZHJvdmVyLnYxLkxpc3REYXRhUmVxdWVzdBobLmRyb3Zlci52MS5MaXN0RGF0YVJlc3BvbnNlEkAKB1B1dERhdGESGS5kcm92ZXIudjEuUHV0RGF0YVJlcXVlc3QaGi5kcm92ZXIudjEuUHV0RGF0YVJlc3BvbnNlEkkKClJlbW92ZURhdGESHC5kcm92ZXIudjEuUmVtb3ZlRGF0YVJlcXVlc3QaHS5kcm92ZXIudjEuUmVtb3ZlRGF0YVJlc3BvbnNlEkkKCk5hbWVkQmxvYnMSHC5kcm92ZXIudjEuTmFtZWRCbG9ic1JlcXVlc3QaHS5kcm92ZXIudjEuTmFtZWRCbG9ic1Jlc3BvbnNlEkkKCkdldENsdXN0ZXISHC5kcm92ZXIudjEuR2V0Q2x1c3RlclJlcXVlc3QaHS5kcm92ZXIudjEuR2V0Q2x1c3RlclJlc3BvbnNlEkwKC0xpc3RXb3JrZXJzEh0uZHJvdmVyLnYxLkxpc3RXb3JrZXJzUmVxdWVzdBoeLmRyb3Zlci52MS5MaXN0V29ya2Vyc1Jlc3BvbnNlEkwKC1NldERyYWluaW5nEh0uZHJvdmVyLnYxLlNldERyYWluaW5nUmVxdWVzdBoeLmRyb3Zlci52MS5TZXREcmFpbmluZ1Jlc3BvbnNlEk8KDFJldm9rZVdvcmtlchIeLmRyb3Zlci52MS5SZXZva2VXb3JrZXJSZXF1ZXN0Gh8uZHJvdmVyLnYxLlJldm9rZVdvcmtlclJlc3BvbnNlEkkKCkxpc3RUb2tlbnMSHC5kcm92ZXIudjEuTGlzdFRva2Vuc1JlcXVlc3QaHS5kcm92ZXIudjEuTGlzdFRva2Vuc1Jlc3BvbnNlEkwKC0NyZWF0ZVRva2VuEh0uZHJvdmVyLnYxLkNyZWF0ZVRva2VuUmVxdWVzdBoeLmRyb3Zlci52MS5DcmVhdGVUb2tlblJlc3BvbnNlEkwKC1Jldm9rZVRva2VuEh0uZHJvdmVyLnYxLlJldm9rZVRva2VuUmVxdWVzdBoeLmRyb3Zlci52MS5SZXZva2VUb2tlblJlc3BvbnNlElgKD1JlZ2lzdGVyR2F0ZXdheRIhLmRyb3Zlci52MS5SZWdpc3RlckdhdGV3YXlSZXF1ZXN0GiIuZHJvdmVyLnYxLlJlZ2lzdGVyR2F0ZXdheVJlc3BvbnNlEkkKCk9wZW5UdW5uZWwSHC5kcm92ZXIudjEuT3BlblR1bm5lbFJlcXVlc3QaHS5kcm92ZXIudjEuT3BlblR1bm5lbFJlc3BvbnNlEkYKCVJlYWRpbmVzcxIbLmRyb3Zlci52MS5SZWFkaW5lc3NSZXF1ZXN0GhwuZHJvdmVyLnYxLlJlYWRpbmVzc1Jlc3BvbnNlEkAKB01ldHJpY3MSGS5kcm92ZXIudjEuTWV0cmljc1JlcXVlc3QaGi5kcm92ZXIudjEuTWV0cmljc1Jlc3BvbnNlYgZwcm90bzM", [file_drover_v1_data, file_drover_v1_fleet, file_drover_v1_job, file_drover_v1_receipt, file_drover_v1_schedule, file_google_protobuf_struct]);
+  fileDesc("Chtkcm92ZXIvdjEvY29vcmRpbmF0b3IucHJvdG8SCWRyb3Zlci52MSI8CgtQYWdlUmVxdWVzdBITCgZjdXJzb3IYASABKAlIAIgBARINCgVsaW1pdBgCIAEoBUIJCgdfY3Vyc29yIiUKE0F1dGhlbnRpY2F0ZVJlcXVlc3QSDgoGc2VjcmV0GAEgASgJIlIKFEF1dGhlbnRpY2F0ZVJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIULmRyb3Zlci52MS5QcmluY2lwYWxIAIgBAUIMCgpfcHJpbmNpcGFsIowBChBTdWJtaXRKb2JSZXF1ZXN0EiAKBHNwZWMYASABKAsyEi5kcm92ZXIudjEuSm9iU3BlYxIcCg9pZGVtcG90ZW5jeV9rZXkYAiABKAlIAIgBARIWCglib2R5X2hhc2gYAyABKAlIAYgBAUISChBfaWRlbXBvdGVuY3lfa2V5QgwKCl9ib2R5X2hhc2giMQoRU3VibWl0Sm9iUmVzcG9uc2USCgoCaWQYASABKAkSEAoIcmVwbGF5ZWQYAiABKAgijgEKEVN1Ym1pdEpvYnNSZXF1ZXN0EiEKBXNwZWNzGAEgAygLMhIuZHJvdmVyLnYxLkpvYlNwZWMSHAoPaWRlbXBvdGVuY3lfa2V5GAIgASgJSACIAQESFgoJYm9keV9oYXNoGAMgASgJSAGIAQFCEgoQX2lkZW1wb3RlbmN5X2tleUIMCgpfYm9keV9oYXNoIjMKElN1Ym1pdEpvYnNSZXNwb25zZRILCgNpZHMYASADKAkSEAoIcmVwbGF5ZWQYAiABKAgiGwoNR2V0Sm9iUmVxdWVzdBIKCgJpZBgBIAEoCSItCg5HZXRKb2JSZXNwb25zZRIbCgNqb2IYASABKAsyDi5kcm92ZXIudjEuSm9iIrUBCg9MaXN0Sm9ic1JlcXVlc3QSJAoEcGFnZRgBIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdBIiCgVzdGF0ZRgCIAEoDjITLmRyb3Zlci52MS5Kb2JTdGF0ZRIRCgRuYW1lGAMgASgJSACIAQESEgoFb3duZXIYBCABKAlIAYgBARITCgZwYXJlbnQYBSABKAlIAogBAUIHCgVfbmFtZUIICgZfb3duZXJCCQoHX3BhcmVudCJaChBMaXN0Sm9ic1Jlc3BvbnNlEhwKBGpvYnMYASADKAsyDi5kcm92ZXIudjEuSm9iEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIh4KEENhbmNlbEpvYlJlcXVlc3QSCgoCaWQYASABKAkiMAoRQ2FuY2VsSm9iUmVzcG9uc2USGwoDam9iGAEgASgLMg4uZHJvdmVyLnYxLkpvYiJKChVTZXRKb2JQcmlvcml0eVJlcXVlc3QSCgoCaWQYASABKAkSJQoIcHJpb3JpdHkYAiABKA4yEy5kcm92ZXIudjEuUHJpb3JpdHkiNQoWU2V0Sm9iUHJpb3JpdHlSZXNwb25zZRIbCgNqb2IYASABKAsyDi5kcm92ZXIudjEuSm9iIi0KDldhaXRKb2JSZXF1ZXN0EgoKAmlkGAEgASgJEg8KB3dhaXRfbXMYAiABKAMiLgoPV2FpdEpvYlJlc3BvbnNlEhsKA2pvYhgBIAEoCzIOLmRyb3Zlci52MS5Kb2IiRQoQTGlzdFRhc2tzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJdChFMaXN0VGFza3NSZXNwb25zZRIeCgV0YXNrcxgBIAMoCzIPLmRyb3Zlci52MS5UYXNrEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yImQKE0xpc3RBdHRlbXB0c1JlcXVlc3QSCwoDam9iGAEgASgJEiQKBHBhZ2UYAiABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QSEQoEdGFzaxgDIAEoBUgAiAEBQgcKBV90YXNrImYKFExpc3RBdHRlbXB0c1Jlc3BvbnNlEiQKCGF0dGVtcHRzGAEgAygLMhIuZHJvdmVyLnYxLkF0dGVtcHQSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiRgoRTGlzdEV2ZW50c1JlcXVlc3QSCwoDam9iGAEgASgJEiQKBHBhZ2UYAiABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiYAoSTGlzdEV2ZW50c1Jlc3BvbnNlEiAKBmV2ZW50cxgBIAMoCzIQLmRyb3Zlci52MS5FdmVudBIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciJnChZMaXN0Q2hlY2twb2ludHNSZXF1ZXN0EgsKA2pvYhgBIAEoCRIkCgRwYWdlGAIgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0EhEKBHRhc2sYAyABKAVIAIgBAUIHCgVfdGFzayJDChhSZXF1ZXN0Q2hlY2twb2ludFJlcXVlc3QSCwoDam9iGAEgASgJEhEKBHRhc2sYAiABKAVIAIgBAUIHCgVfdGFzayIqChlSZXF1ZXN0Q2hlY2twb2ludFJlc3BvbnNlEg0KBXRhc2tzGAEgAygJIm8KF0xpc3RDaGVja3BvaW50c1Jlc3BvbnNlEioKC2NoZWNrcG9pbnRzGAEgAygLMhUuZHJvdmVyLnYxLkNoZWNrcG9pbnQSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiOAoQTGlzdEF1ZGl0UmVxdWVzdBIkCgRwYWdlGAEgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0Il8KEUxpc3RBdWRpdFJlc3BvbnNlEiAKBmV2ZW50cxgBIAMoCzIQLmRyb3Zlci52MS5FdmVudBIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciJdChNSZWNvcmRBY2Nlc3NSZXF1ZXN0EgsKA2hvdxgBIAEoCRIPCgdhdHRlbXB0GAIgASgJEigKB2RldGFpbHMYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IhYKFFJlY29yZEFjY2Vzc1Jlc3BvbnNlIrcBCg9SZWFkTG9nc1JlcXVlc3QSCwoDam9iGAEgASgJEg0KBWFmdGVyGAIgASgDEhEKBHRhc2sYAyABKAVIAIgBARIVCghzaW5jZV9tcxgEIAEoA0gBiAEBEhcKCnRhaWxfbGluZXMYBSABKAVIAogBARIPCgd3YWl0X21zGAYgASgDEg8KB21ldHJpY3MYByABKAhCBwoFX3Rhc2tCCwoJX3NpbmNlX21zQg0KC190YWlsX2xpbmVzIlkKEFJlYWRMb2dzUmVzcG9uc2USJQoHcmVjb3JkcxgBIAMoCzIULmRyb3Zlci52MS5Mb2dSZWNvcmQSDAoEbmV4dBgCIAEoAxIQCghjb21wbGV0ZRgDIAEoCCKqAQoUU3RyZWFtSm9iTG9nc1JlcXVlc3QSCwoDam9iGAEgASgJEg0KBWFmdGVyGAIgASgDEhEKBHRhc2sYAyABKAVIAIgBARIVCghzaW5jZV9tcxgEIAEoA0gBiAEBEhcKCnRhaWxfbGluZXMYBSABKAVIAogBARIOCgZmb2xsb3cYBiABKAhCBwoFX3Rhc2tCCwoJX3NpbmNlX21zQg0KC190YWlsX2xpbmVzIl4KFVN0cmVhbUpvYkxvZ3NSZXNwb25zZRIlCgdyZWNvcmRzGAEgAygLMhQuZHJvdmVyLnYxLkxvZ1JlY29yZBIMCgRuZXh0GAIgASgDEhAKCGNvbXBsZXRlGAMgASgIIoUBChdTdHJlYW1Kb2JNZXRyaWNzUmVxdWVzdBILCgNqb2IYASABKAkSDQoFYWZ0ZXIYAiABKAMSEQoEdGFzaxgDIAEoBUgAiAEBEhUKCHNpbmNlX21zGAQgASgDSAGIAQESDgoGZm9sbG93GAUgASgIQgcKBV90YXNrQgsKCV9zaW5jZV9tcyJhChhTdHJlYW1Kb2JNZXRyaWNzUmVzcG9uc2USJQoHcmVjb3JkcxgBIAMoCzIULmRyb3Zlci52MS5Mb2dSZWNvcmQSDAoEbmV4dBgCIAEoAxIQCghjb21wbGV0ZRgDIAEoCCI3Cg9HZXRRdWV1ZVJlcXVlc3QSJAoEcGFnZRgBIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJkChBHZXRRdWV1ZVJlc3BvbnNlEiYKB2VudHJpZXMYASADKAsyFS5kcm92ZXIudjEuUXVldWVFbnRyeRIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIgChFFeHBsYWluSm9iUmVxdWVzdBILCgNqb2IYASABKAkiMQoSRXhwbGFpbkpvYlJlc3BvbnNlEhsKA3doeRgBIAEoCzIOLmRyb3Zlci52MS5XaHkiIAoRR2V0UmVjZWlwdFJlcXVlc3QSCwoDam9iGAEgASgJIjkKEkdldFJlY2VpcHRSZXNwb25zZRIjCgdyZWNlaXB0GAEgASgLMhIuZHJvdmVyLnYxLlJlY2VpcHQiMgoOUGxhbkpvYlJlcXVlc3QSIAoEc3BlYxgBIAEoCzISLmRyb3Zlci52MS5Kb2JTcGVjIjAKD1BsYW5Kb2JSZXNwb25zZRIdCgRwbGFuGAEgASgLMg8uZHJvdmVyLnYxLlBsYW4iFAoSTGlzdEJ1ZGdldHNSZXF1ZXN0IjkKE0xpc3RCdWRnZXRzUmVzcG9uc2USIgoHYnVkZ2V0cxgBIAMoCzIRLmRyb3Zlci52MS5CdWRnZXQiOwoQU2V0QnVkZ2V0UmVxdWVzdBInCgZidWRnZXQYASABKAsyFy5kcm92ZXIudjEuQnVkZ2V0TGltaXRzIjYKEVNldEJ1ZGdldFJlc3BvbnNlEiEKBmJ1ZGdldBgBIAEoCzIRLmRyb3Zlci52MS5CdWRnZXQiMwoTRGVsZXRlQnVkZ2V0UmVxdWVzdBIOCgZ0ZW5hbnQYASABKAkSDAoEdXNlchgCIAEoCSIWChREZWxldGVCdWRnZXRSZXNwb25zZSJnCg9HZXRVc2FnZVJlcXVlc3QSEAoIc2luY2VfbXMYASABKAMSFQoIdW50aWxfbXMYAiABKANIAIgBARIeCgJieRgDIAEoDjISLmRyb3Zlci52MS5Vc2FnZUJ5QgsKCV91bnRpbF9tcyI1ChBHZXRVc2FnZVJlc3BvbnNlEiEKBHJvd3MYASADKAsyEy5kcm92ZXIudjEuVXNhZ2VSb3ciEwoRR2V0Q2x1c3RlclJlcXVlc3QiOQoSR2V0Q2x1c3RlclJlc3BvbnNlEiMKB2NsdXN0ZXIYASABKAsyEi5kcm92ZXIudjEuQ2x1c3RlciI6ChJMaXN0V29ya2Vyc1JlcXVlc3QSJAoEcGFnZRgBIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJjChNMaXN0V29ya2Vyc1Jlc3BvbnNlEiIKB3dvcmtlcnMYASADKAsyES5kcm92ZXIudjEuV29ya2VyEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIjYKElNldERyYWluaW5nUmVxdWVzdBIOCgZ3b3JrZXIYASABKAkSEAoIZHJhaW5pbmcYAiABKAgiOAoTU2V0RHJhaW5pbmdSZXNwb25zZRIhCgZ3b3JrZXIYASABKAsyES5kcm92ZXIudjEuV29ya2VyIiUKE1Jldm9rZVdvcmtlclJlcXVlc3QSDgoGd29ya2VyGAEgASgJIjkKFFJldm9rZVdvcmtlclJlc3BvbnNlEiEKBndvcmtlchgBIAEoCzIRLmRyb3Zlci52MS5Xb3JrZXIiOQoRTGlzdFRva2Vuc1JlcXVlc3QSJAoEcGFnZRgBIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJgChJMaXN0VG9rZW5zUmVzcG9uc2USIAoGdG9rZW5zGAEgAygLMhAuZHJvdmVyLnYxLlRva2VuEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIoUCChJDcmVhdGVUb2tlblJlcXVlc3QSIgoEa2luZBgBIAEoDjIULmRyb3Zlci52MS5Ub2tlbktpbmQSDAoEbmFtZRgCIAEoCRIRCgR1c2VyGAMgASgJSACIAQESDgoGc2NvcGVzGAQgAygJEhEKBHBvb2wYBSABKAlIAYgBARIYChBtYXhfbGl2ZV93b3JrZXJzGAYgASgFEhoKDWV4cGlyZXNfaW5fbXMYByABKANIAogBARITCgZ0ZW5hbnQYCCABKAlIA4gBARINCgVyb2xlcxgJIAMoCUIHCgVfdXNlckIHCgVfcG9vbEIQCg5fZXhwaXJlc19pbl9tc0IJCgdfdGVuYW50IjYKE0NyZWF0ZVRva2VuUmVzcG9uc2USHwoFdG9rZW4YASABKAsyEC5kcm92ZXIudjEuVG9rZW4iIAoSUmV2b2tlVG9rZW5SZXF1ZXN0EgoKAmlkGAEgASgJIjYKE1Jldm9rZVRva2VuUmVzcG9uc2USHwoFdG9rZW4YASABKAsyEC5kcm92ZXIudjEuVG9rZW4iNwoWUmVnaXN0ZXJHYXRld2F5UmVxdWVzdBILCgN1cmwYASABKAkSEAoIbGVhc2VfbXMYAiABKAMiGQoXUmVnaXN0ZXJHYXRld2F5UmVzcG9uc2UiNgoRT3BlblR1bm5lbFJlcXVlc3QSDAoEdGFzaxgBIAEoCRITCgtnYXRld2F5X3VybBgCIAEoCSJKChJPcGVuVHVubmVsUmVzcG9uc2USEwoLdGlja2V0X2hhc2gYASABKAkSDgoGd29ya2VyGAIgASgJEg8KB2F0dGVtcHQYAyABKAkiEgoQUmVhZGluZXNzUmVxdWVzdCJZChFSZWFkaW5lc3NSZXNwb25zZRINCgVyZWFkeRgBIAEoCBIPCgdyZWFzb25zGAIgAygJEiQKBWxvb3BzGAMgAygLMhUuZHJvdmVyLnYxLkxvb3BIZWFsdGgiEAoOTWV0cmljc1JlcXVlc3QiHwoPTWV0cmljc1Jlc3BvbnNlEgwKBHRleHQYASABKAkiNQoMQWRtaXRSZXF1ZXN0EiUKCGlkZW50aXR5GAEgASgLMhMuZHJvdmVyLnYxLklkZW50aXR5IksKDUFkbWl0UmVzcG9uc2USLAoJcHJpbmNpcGFsGAEgASgLMhQuZHJvdmVyLnYxLlByaW5jaXBhbEgAiAEBQgwKCl9wcmluY2lwYWwiFAoSTGlzdFRlbmFudHNSZXF1ZXN0IjkKE0xpc3RUZW5hbnRzUmVzcG9uc2USIgoHdGVuYW50cxgBIAMoCzIRLmRyb3Zlci52MS5UZW5hbnQiQQoQU2V0VGVuYW50UmVxdWVzdBIMCgRuYW1lGAEgASgJEhEKCXN1c3BlbmRlZBgCIAEoCBIMCgRub3RlGAMgASgJIjYKEVNldFRlbmFudFJlc3BvbnNlEiEKBnRlbmFudBgBIAEoCzIRLmRyb3Zlci52MS5UZW5hbnQiEgoQTGlzdFVzZXJzUmVxdWVzdCIzChFMaXN0VXNlcnNSZXNwb25zZRIeCgV1c2VycxgBIAMoCzIPLmRyb3Zlci52MS5Vc2VyIi0KDlNldFVzZXJSZXF1ZXN0EgwKBHVzZXIYASABKAkSDQoFcm9sZXMYAiADKAkiMAoPU2V0VXNlclJlc3BvbnNlEh0KBHVzZXIYASABKAsyDy5kcm92ZXIudjEuVXNlciI2ChFSZW1vdmVVc2VyUmVxdWVzdBIMCgR1c2VyGAEgASgJEhMKC2NhbmNlbF9qb2JzGAIgASgIIjMKElJlbW92ZVVzZXJSZXNwb25zZRIdCgR1c2VyGAEgASgLMg8uZHJvdmVyLnYxLlVzZXIy4hsKC0Nvb3JkaW5hdG9yEk8KDEF1dGhlbnRpY2F0ZRIeLmRyb3Zlci52MS5BdXRoZW50aWNhdGVSZXF1ZXN0Gh8uZHJvdmVyLnYxLkF1dGhlbnRpY2F0ZVJlc3BvbnNlEjoKBUFkbWl0EhcuZHJvdmVyLnYxLkFkbWl0UmVxdWVzdBoYLmRyb3Zlci52MS5BZG1pdFJlc3BvbnNlEkYKCVN1Ym1pdEpvYhIbLmRyb3Zlci52MS5TdWJtaXRKb2JSZXF1ZXN0GhwuZHJvdmVyLnYxLlN1Ym1pdEpvYlJlc3BvbnNlEkkKClN1Ym1pdEpvYnMSHC5kcm92ZXIudjEuU3VibWl0Sm9ic1JlcXVlc3QaHS5kcm92ZXIudjEuU3VibWl0Sm9ic1Jlc3BvbnNlEj0KBkdldEpvYhIYLmRyb3Zlci52MS5HZXRKb2JSZXF1ZXN0GhkuZHJvdmVyLnYxLkdldEpvYlJlc3BvbnNlEkMKCExpc3RKb2JzEhouZHJvdmVyLnYxLkxpc3RKb2JzUmVxdWVzdBobLmRyb3Zlci52MS5MaXN0Sm9ic1Jlc3BvbnNlEkYKCUNhbmNlbEpvYhIbLmRyb3Zlci52MS5DYW5jZWxKb2JSZXF1ZXN0GhwuZHJvdmVyLnYxLkNhbmNlbEpvYlJlc3BvbnNlElUKDlNldEpvYlByaW9yaXR5EiAuZHJvdmVyLnYxLlNldEpvYlByaW9yaXR5UmVxdWVzdBohLmRyb3Zlci52MS5TZXRKb2JQcmlvcml0eVJlc3BvbnNlEkAKB1dhaXRKb2ISGS5kcm92ZXIudjEuV2FpdEpvYlJlcXVlc3QaGi5kcm92ZXIudjEuV2FpdEpvYlJlc3BvbnNlEkYKCUxpc3RUYXNrcxIbLmRyb3Zlci52MS5MaXN0VGFza3NSZXF1ZXN0GhwuZHJvdmVyLnYxLkxpc3RUYXNrc1Jlc3BvbnNlEk8KDExpc3RBdHRlbXB0cxIeLmRyb3Zlci52MS5MaXN0QXR0ZW1wdHNSZXF1ZXN0Gh8uZHJvdmVyLnYxLkxpc3RBdHRlbXB0c1Jlc3BvbnNlEkkKCkxpc3RFdmVudHMSHC5kcm92ZXIudjEuTGlzdEV2ZW50c1JlcXVlc3QaHS5kcm92ZXIudjEuTGlzdEV2ZW50c1Jlc3BvbnNlElgKD0xpc3RDaGVja3BvaW50cxIhLmRyb3Zlci52MS5MaXN0Q2hlY2twb2ludHNSZXF1ZXN0GiIuZHJvdmVyLnYxLkxpc3RDaGVja3BvaW50c1Jlc3BvbnNlEl4KEVJlcXVlc3RDaGVja3BvaW50EiMuZHJvdmVyLnYxLlJlcXVlc3RDaGVja3BvaW50UmVxdWVzdBokLmRyb3Zlci52MS5SZXF1ZXN0Q2hlY2twb2ludFJlc3BvbnNlEkYKCUxpc3RBdWRpdBIbLmRyb3Zlci52MS5MaXN0QXVkaXRSZXF1ZXN0GhwuZHJvdmVyLnYxLkxpc3RBdWRpdFJlc3BvbnNlEk8KDFJlY29yZEFjY2VzcxIeLmRyb3Zlci52MS5SZWNvcmRBY2Nlc3NSZXF1ZXN0Gh8uZHJvdmVyLnYxLlJlY29yZEFjY2Vzc1Jlc3BvbnNlEkMKCFJlYWRMb2dzEhouZHJvdmVyLnYxLlJlYWRMb2dzUmVxdWVzdBobLmRyb3Zlci52MS5SZWFkTG9nc1Jlc3BvbnNlElQKDVN0cmVhbUpvYkxvZ3MSHy5kcm92ZXIudjEuU3RyZWFtSm9iTG9nc1JlcXVlc3QaIC5kcm92ZXIudjEuU3RyZWFtSm9iTG9nc1Jlc3BvbnNlMAESXQoQU3RyZWFtSm9iTWV0cmljcxIiLmRyb3Zlci52MS5TdHJlYW1Kb2JNZXRyaWNzUmVxdWVzdBojLmRyb3Zlci52MS5TdHJlYW1Kb2JNZXRyaWNzUmVzcG9uc2UwARJDCghHZXRRdWV1ZRIaLmRyb3Zlci52MS5HZXRRdWV1ZVJlcXVlc3QaGy5kcm92ZXIudjEuR2V0UXVldWVSZXNwb25zZRJJCgpFeHBsYWluSm9iEhwuZHJvdmVyLnYxLkV4cGxhaW5Kb2JSZXF1ZXN0Gh0uZHJvdmVyLnYxLkV4cGxhaW5Kb2JSZXNwb25zZRJJCgpHZXRSZWNlaXB0EhwuZHJvdmVyLnYxLkdldFJlY2VpcHRSZXF1ZXN0Gh0uZHJvdmVyLnYxLkdldFJlY2VpcHRSZXNwb25zZRJACgdQbGFuSm9iEhkuZHJvdmVyLnYxLlBsYW5Kb2JSZXF1ZXN0GhouZHJvdmVyLnYxLlBsYW5Kb2JSZXNwb25zZRJMCgtMaXN0QnVkZ2V0cxIdLmRyb3Zlci52MS5MaXN0QnVkZ2V0c1JlcXVlc3QaHi5kcm92ZXIudjEuTGlzdEJ1ZGdldHNSZXNwb25zZRJGCglTZXRCdWRnZXQSGy5kcm92ZXIudjEuU2V0QnVkZ2V0UmVxdWVzdBocLmRyb3Zlci52MS5TZXRCdWRnZXRSZXNwb25zZRJPCgxEZWxldGVCdWRnZXQSHi5kcm92ZXIudjEuRGVsZXRlQnVkZ2V0UmVxdWVzdBofLmRyb3Zlci52MS5EZWxldGVCdWRnZXRSZXNwb25zZRJDCghHZXRVc2FnZRIaLmRyb3Zlci52MS5HZXRVc2FnZVJlcXVlc3QaGy5kcm92ZXIudjEuR2V0VXNhZ2VSZXNwb25zZRJDCghMaXN0RGF0YRIaLmRyb3Zlci52MS5MaXN0RGF0YVJlcXVlc3QaGy5kcm92ZXIudjEuTGlzdERhdGFSZXNwb25zZRJACgdQdXREYXRhEhkuZHJvdmVyLnYxLlB1dERhdGFSZXF1ZXN0GhouZHJvdmVyLnYxLlB1dERhdGFSZXNwb25zZRJJCgpSZW1vdmVEYXRhEhwuZHJvdmVyLnYxLlJlbW92ZURhdGFSZXF1ZXN0Gh0uZHJvdmVyLnYxLlJlbW92ZURhdGFSZXNwb25zZRJJCgpOYW1lZEJsb2JzEhwuZHJvdmVyLnYxLk5hbWVkQmxvYnNSZXF1ZXN0Gh0uZHJvdmVyLnYxLk5hbWVkQmxvYnNSZXNwb25zZRJJCgpHZXRDbHVzdGVyEhwuZHJvdmVyLnYxLkdldENsdXN0ZXJSZXF1ZXN0Gh0uZHJvdmVyLnYxLkdldENsdXN0ZXJSZXNwb25zZRJMCgtMaXN0V29ya2VycxIdLmRyb3Zlci52MS5MaXN0V29ya2Vyc1JlcXVlc3QaHi5kcm92ZXIudjEuTGlzdFdvcmtlcnNSZXNwb25zZRJMCgtTZXREcmFpbmluZxIdLmRyb3Zlci52MS5TZXREcmFpbmluZ1JlcXVlc3QaHi5kcm92ZXIudjEuU2V0RHJhaW5pbmdSZXNwb25zZRJPCgxSZXZva2VXb3JrZXISHi5kcm92ZXIudjEuUmV2b2tlV29ya2VyUmVxdWVzdBofLmRyb3Zlci52MS5SZXZva2VXb3JrZXJSZXNwb25zZRJJCgpMaXN0VG9rZW5zEhwuZHJvdmVyLnYxLkxpc3RUb2tlbnNSZXF1ZXN0Gh0uZHJvdmVyLnYxLkxpc3RUb2tlbnNSZXNwb25zZRJMCgtDcmVhdGVUb2tlbhIdLmRyb3Zlci52MS5DcmVhdGVUb2tlblJlcXVlc3QaHi5kcm92ZXIudjEuQ3JlYXRlVG9rZW5SZXNwb25zZRJMCgtSZXZva2VUb2tlbhIdLmRyb3Zlci52MS5SZXZva2VUb2tlblJlcXVlc3QaHi5kcm92ZXIudjEuUmV2b2tlVG9rZW5SZXNwb25zZRJMCgtMaXN0VGVuYW50cxIdLmRyb3Zlci52MS5MaXN0VGVuYW50c1JlcXVlc3QaHi5kcm92ZXIudjEuTGlzdFRlbmFudHNSZXNwb25zZRJGCglTZXRUZW5hbnQSGy5kcm92ZXIudjEuU2V0VGVuYW50UmVxdWVzdBocLmRyb3Zlci52MS5TZXRUZW5hbnRSZXNwb25zZRJGCglMaXN0VXNlcnMSGy5kcm92ZXIudjEuTGlzdFVzZXJzUmVxdWVzdBocLmRyb3Zlci52MS5MaXN0VXNlcnNSZXNwb25zZRJACgdTZXRVc2VyEhkuZHJvdmVyLnYxLlNldFVzZXJSZXF1ZXN0GhouZHJvdmVyLnYxLlNldFVzZXJSZXNwb25zZRJJCgpSZW1vdmVVc2VyEhwuZHJvdmVyLnYxLlJlbW92ZVVzZXJSZXF1ZXN0Gh0uZHJvdmVyLnYxLlJlbW92ZVVzZXJSZXNwb25zZRJYCg9SZWdpc3RlckdhdGV3YXkSIS5kcm92ZXIudjEuUmVnaXN0ZXJHYXRld2F5UmVxdWVzdBoiLmRyb3Zlci52MS5SZWdpc3RlckdhdGV3YXlSZXNwb25zZRJJCgpPcGVuVHVubmVsEhwuZHJvdmVyLnYxLk9wZW5UdW5uZWxSZXF1ZXN0Gh0uZHJvdmVyLnYxLk9wZW5UdW5uZWxSZXNwb25zZRJGCglSZWFkaW5lc3MSGy5kcm92ZXIudjEuUmVhZGluZXNzUmVxdWVzdBocLmRyb3Zlci52MS5SZWFkaW5lc3NSZXNwb25zZRJACgdNZXRyaWNzEhkuZHJvdmVyLnYxLk1ldHJpY3NSZXF1ZXN0GhouZHJvdmVyLnYxLk1ldHJpY3NSZXNwb25zZWIGcHJvdG8z", [file_drover_v1_data, file_drover_v1_fleet, file_drover_v1_job, file_drover_v1_receipt, file_drover_v1_schedule, file_drover_v1_tenant, file_google_protobuf_struct]);
 
 /**
  * Which part of a list.
@@ -362,6 +365,49 @@ export const CancelJobResponseSchema: GenMessage<CancelJobResponse> = /*@__PURE_
   messageDesc(file_drover_v1_coordinator, 12);
 
 /**
+ * Which job, and which band.
+ *
+ * @generated from message drover.v1.SetJobPriorityRequest
+ */
+export type SetJobPriorityRequest = Message<"drover.v1.SetJobPriorityRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: drover.v1.Priority priority = 2;
+   */
+  priority: Priority;
+};
+
+/**
+ * Describes the message drover.v1.SetJobPriorityRequest.
+ * Use `create(SetJobPriorityRequestSchema)` to create a new message.
+ */
+export const SetJobPriorityRequestSchema: GenMessage<SetJobPriorityRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 13);
+
+/**
+ * The job as it is now.
+ *
+ * @generated from message drover.v1.SetJobPriorityResponse
+ */
+export type SetJobPriorityResponse = Message<"drover.v1.SetJobPriorityResponse"> & {
+  /**
+   * @generated from field: drover.v1.Job job = 1;
+   */
+  job?: Job | undefined;
+};
+
+/**
+ * Describes the message drover.v1.SetJobPriorityResponse.
+ * Use `create(SetJobPriorityResponseSchema)` to create a new message.
+ */
+export const SetJobPriorityResponseSchema: GenMessage<SetJobPriorityResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 14);
+
+/**
  * Which job, and for how long.
  *
  * @generated from message drover.v1.WaitJobRequest
@@ -385,7 +431,7 @@ export type WaitJobRequest = Message<"drover.v1.WaitJobRequest"> & {
  * Use `create(WaitJobRequestSchema)` to create a new message.
  */
 export const WaitJobRequestSchema: GenMessage<WaitJobRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 13);
+  messageDesc(file_drover_v1_coordinator, 15);
 
 /**
  * The job as it is now.
@@ -404,7 +450,7 @@ export type WaitJobResponse = Message<"drover.v1.WaitJobResponse"> & {
  * Use `create(WaitJobResponseSchema)` to create a new message.
  */
 export const WaitJobResponseSchema: GenMessage<WaitJobResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 14);
+  messageDesc(file_drover_v1_coordinator, 16);
 
 /**
  * Which job.
@@ -428,7 +474,7 @@ export type ListTasksRequest = Message<"drover.v1.ListTasksRequest"> & {
  * Use `create(ListTasksRequestSchema)` to create a new message.
  */
 export const ListTasksRequestSchema: GenMessage<ListTasksRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 15);
+  messageDesc(file_drover_v1_coordinator, 17);
 
 /**
  * One page.
@@ -454,7 +500,7 @@ export type ListTasksResponse = Message<"drover.v1.ListTasksResponse"> & {
  * Use `create(ListTasksResponseSchema)` to create a new message.
  */
 export const ListTasksResponseSchema: GenMessage<ListTasksResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 16);
+  messageDesc(file_drover_v1_coordinator, 18);
 
 /**
  * Which job.
@@ -485,7 +531,7 @@ export type ListAttemptsRequest = Message<"drover.v1.ListAttemptsRequest"> & {
  * Use `create(ListAttemptsRequestSchema)` to create a new message.
  */
 export const ListAttemptsRequestSchema: GenMessage<ListAttemptsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 17);
+  messageDesc(file_drover_v1_coordinator, 19);
 
 /**
  * One page.
@@ -511,7 +557,7 @@ export type ListAttemptsResponse = Message<"drover.v1.ListAttemptsResponse"> & {
  * Use `create(ListAttemptsResponseSchema)` to create a new message.
  */
 export const ListAttemptsResponseSchema: GenMessage<ListAttemptsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 18);
+  messageDesc(file_drover_v1_coordinator, 20);
 
 /**
  * Which job.
@@ -535,7 +581,7 @@ export type ListEventsRequest = Message<"drover.v1.ListEventsRequest"> & {
  * Use `create(ListEventsRequestSchema)` to create a new message.
  */
 export const ListEventsRequestSchema: GenMessage<ListEventsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 19);
+  messageDesc(file_drover_v1_coordinator, 21);
 
 /**
  * One page.
@@ -561,7 +607,7 @@ export type ListEventsResponse = Message<"drover.v1.ListEventsResponse"> & {
  * Use `create(ListEventsResponseSchema)` to create a new message.
  */
 export const ListEventsResponseSchema: GenMessage<ListEventsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 20);
+  messageDesc(file_drover_v1_coordinator, 22);
 
 /**
  * Which job.
@@ -592,7 +638,7 @@ export type ListCheckpointsRequest = Message<"drover.v1.ListCheckpointsRequest">
  * Use `create(ListCheckpointsRequestSchema)` to create a new message.
  */
 export const ListCheckpointsRequestSchema: GenMessage<ListCheckpointsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 21);
+  messageDesc(file_drover_v1_coordinator, 23);
 
 /**
  * Of which job, or which of its tasks.
@@ -618,7 +664,7 @@ export type RequestCheckpointRequest = Message<"drover.v1.RequestCheckpointReque
  * Use `create(RequestCheckpointRequestSchema)` to create a new message.
  */
 export const RequestCheckpointRequestSchema: GenMessage<RequestCheckpointRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 22);
+  messageDesc(file_drover_v1_coordinator, 24);
 
 /**
  * Who was asked.
@@ -637,7 +683,7 @@ export type RequestCheckpointResponse = Message<"drover.v1.RequestCheckpointResp
  * Use `create(RequestCheckpointResponseSchema)` to create a new message.
  */
 export const RequestCheckpointResponseSchema: GenMessage<RequestCheckpointResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 23);
+  messageDesc(file_drover_v1_coordinator, 25);
 
 /**
  * One page.
@@ -663,7 +709,7 @@ export type ListCheckpointsResponse = Message<"drover.v1.ListCheckpointsResponse
  * Use `create(ListCheckpointsResponseSchema)` to create a new message.
  */
 export const ListCheckpointsResponseSchema: GenMessage<ListCheckpointsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 24);
+  messageDesc(file_drover_v1_coordinator, 26);
 
 /**
  * Which page.
@@ -682,7 +728,7 @@ export type ListAuditRequest = Message<"drover.v1.ListAuditRequest"> & {
  * Use `create(ListAuditRequestSchema)` to create a new message.
  */
 export const ListAuditRequestSchema: GenMessage<ListAuditRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 25);
+  messageDesc(file_drover_v1_coordinator, 27);
 
 /**
  * One page.
@@ -708,7 +754,7 @@ export type ListAuditResponse = Message<"drover.v1.ListAuditResponse"> & {
  * Use `create(ListAuditResponseSchema)` to create a new message.
  */
 export const ListAuditResponseSchema: GenMessage<ListAuditResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 26);
+  messageDesc(file_drover_v1_coordinator, 28);
 
 /**
  * A look into a running task.
@@ -743,7 +789,7 @@ export type RecordAccessRequest = Message<"drover.v1.RecordAccessRequest"> & {
  * Use `create(RecordAccessRequestSchema)` to create a new message.
  */
 export const RecordAccessRequestSchema: GenMessage<RecordAccessRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 27);
+  messageDesc(file_drover_v1_coordinator, 29);
 
 /**
  * Nothing to say.
@@ -758,7 +804,7 @@ export type RecordAccessResponse = Message<"drover.v1.RecordAccessResponse"> & {
  * Use `create(RecordAccessResponseSchema)` to create a new message.
  */
 export const RecordAccessResponseSchema: GenMessage<RecordAccessResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 28);
+  messageDesc(file_drover_v1_coordinator, 30);
 
 /**
  * Which part of the output.
@@ -817,7 +863,7 @@ export type ReadLogsRequest = Message<"drover.v1.ReadLogsRequest"> & {
  * Use `create(ReadLogsRequestSchema)` to create a new message.
  */
 export const ReadLogsRequestSchema: GenMessage<ReadLogsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 29);
+  messageDesc(file_drover_v1_coordinator, 31);
 
 /**
  * One page.
@@ -850,7 +896,7 @@ export type ReadLogsResponse = Message<"drover.v1.ReadLogsResponse"> & {
  * Use `create(ReadLogsResponseSchema)` to create a new message.
  */
 export const ReadLogsResponseSchema: GenMessage<ReadLogsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 30);
+  messageDesc(file_drover_v1_coordinator, 32);
 
 /**
  * Which part of the output.
@@ -902,7 +948,7 @@ export type StreamJobLogsRequest = Message<"drover.v1.StreamJobLogsRequest"> & {
  * Use `create(StreamJobLogsRequestSchema)` to create a new message.
  */
 export const StreamJobLogsRequestSchema: GenMessage<StreamJobLogsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 31);
+  messageDesc(file_drover_v1_coordinator, 33);
 
 /**
  * One page of the stream. The first comes at once, empty where there is nothing yet, so that the
@@ -936,7 +982,7 @@ export type StreamJobLogsResponse = Message<"drover.v1.StreamJobLogsResponse"> &
  * Use `create(StreamJobLogsResponseSchema)` to create a new message.
  */
 export const StreamJobLogsResponseSchema: GenMessage<StreamJobLogsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 32);
+  messageDesc(file_drover_v1_coordinator, 34);
 
 /**
  * Which part of what is measured.
@@ -981,7 +1027,7 @@ export type StreamJobMetricsRequest = Message<"drover.v1.StreamJobMetricsRequest
  * Use `create(StreamJobMetricsRequestSchema)` to create a new message.
  */
 export const StreamJobMetricsRequestSchema: GenMessage<StreamJobMetricsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 33);
+  messageDesc(file_drover_v1_coordinator, 35);
 
 /**
  * One page of the stream; the first comes at once, as of StreamJobLogs.
@@ -1016,7 +1062,7 @@ export type StreamJobMetricsResponse = Message<"drover.v1.StreamJobMetricsRespon
  * Use `create(StreamJobMetricsResponseSchema)` to create a new message.
  */
 export const StreamJobMetricsResponseSchema: GenMessage<StreamJobMetricsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 34);
+  messageDesc(file_drover_v1_coordinator, 36);
 
 /**
  * Which part.
@@ -1035,7 +1081,7 @@ export type GetQueueRequest = Message<"drover.v1.GetQueueRequest"> & {
  * Use `create(GetQueueRequestSchema)` to create a new message.
  */
 export const GetQueueRequestSchema: GenMessage<GetQueueRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 35);
+  messageDesc(file_drover_v1_coordinator, 37);
 
 /**
  * One page.
@@ -1061,7 +1107,7 @@ export type GetQueueResponse = Message<"drover.v1.GetQueueResponse"> & {
  * Use `create(GetQueueResponseSchema)` to create a new message.
  */
 export const GetQueueResponseSchema: GenMessage<GetQueueResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 36);
+  messageDesc(file_drover_v1_coordinator, 38);
 
 /**
  * Which job.
@@ -1080,7 +1126,7 @@ export type ExplainJobRequest = Message<"drover.v1.ExplainJobRequest"> & {
  * Use `create(ExplainJobRequestSchema)` to create a new message.
  */
 export const ExplainJobRequestSchema: GenMessage<ExplainJobRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 37);
+  messageDesc(file_drover_v1_coordinator, 39);
 
 /**
  * As the planner last saw it.
@@ -1099,7 +1145,7 @@ export type ExplainJobResponse = Message<"drover.v1.ExplainJobResponse"> & {
  * Use `create(ExplainJobResponseSchema)` to create a new message.
  */
 export const ExplainJobResponseSchema: GenMessage<ExplainJobResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 38);
+  messageDesc(file_drover_v1_coordinator, 40);
 
 /**
  * Which job.
@@ -1118,7 +1164,7 @@ export type GetReceiptRequest = Message<"drover.v1.GetReceiptRequest"> & {
  * Use `create(GetReceiptRequestSchema)` to create a new message.
  */
 export const GetReceiptRequestSchema: GenMessage<GetReceiptRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 39);
+  messageDesc(file_drover_v1_coordinator, 41);
 
 /**
  * As of now, or of its end.
@@ -1137,7 +1183,7 @@ export type GetReceiptResponse = Message<"drover.v1.GetReceiptResponse"> & {
  * Use `create(GetReceiptResponseSchema)` to create a new message.
  */
 export const GetReceiptResponseSchema: GenMessage<GetReceiptResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 40);
+  messageDesc(file_drover_v1_coordinator, 42);
 
 /**
  * The job as it would be submitted.
@@ -1156,7 +1202,7 @@ export type PlanJobRequest = Message<"drover.v1.PlanJobRequest"> & {
  * Use `create(PlanJobRequestSchema)` to create a new message.
  */
 export const PlanJobRequestSchema: GenMessage<PlanJobRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 41);
+  messageDesc(file_drover_v1_coordinator, 43);
 
 /**
  * Alternatives, the soonest first.
@@ -1175,7 +1221,7 @@ export type PlanJobResponse = Message<"drover.v1.PlanJobResponse"> & {
  * Use `create(PlanJobResponseSchema)` to create a new message.
  */
 export const PlanJobResponseSchema: GenMessage<PlanJobResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 42);
+  messageDesc(file_drover_v1_coordinator, 44);
 
 /**
  * Nothing to say.
@@ -1190,7 +1236,7 @@ export type ListBudgetsRequest = Message<"drover.v1.ListBudgetsRequest"> & {
  * Use `create(ListBudgetsRequestSchema)` to create a new message.
  */
 export const ListBudgetsRequestSchema: GenMessage<ListBudgetsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 43);
+  messageDesc(file_drover_v1_coordinator, 45);
 
 /**
  * All of them.
@@ -1209,7 +1255,7 @@ export type ListBudgetsResponse = Message<"drover.v1.ListBudgetsResponse"> & {
  * Use `create(ListBudgetsResponseSchema)` to create a new message.
  */
 export const ListBudgetsResponseSchema: GenMessage<ListBudgetsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 44);
+  messageDesc(file_drover_v1_coordinator, 46);
 
 /**
  * The whole budget: what is left out limits nothing.
@@ -1228,7 +1274,7 @@ export type SetBudgetRequest = Message<"drover.v1.SetBudgetRequest"> & {
  * Use `create(SetBudgetRequestSchema)` to create a new message.
  */
 export const SetBudgetRequestSchema: GenMessage<SetBudgetRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 45);
+  messageDesc(file_drover_v1_coordinator, 47);
 
 /**
  * As it is now.
@@ -1247,7 +1293,7 @@ export type SetBudgetResponse = Message<"drover.v1.SetBudgetResponse"> & {
  * Use `create(SetBudgetResponseSchema)` to create a new message.
  */
 export const SetBudgetResponseSchema: GenMessage<SetBudgetResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 46);
+  messageDesc(file_drover_v1_coordinator, 48);
 
 /**
  * Whose.
@@ -1273,7 +1319,7 @@ export type DeleteBudgetRequest = Message<"drover.v1.DeleteBudgetRequest"> & {
  * Use `create(DeleteBudgetRequestSchema)` to create a new message.
  */
 export const DeleteBudgetRequestSchema: GenMessage<DeleteBudgetRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 47);
+  messageDesc(file_drover_v1_coordinator, 49);
 
 /**
  * Nothing to say.
@@ -1288,7 +1334,7 @@ export type DeleteBudgetResponse = Message<"drover.v1.DeleteBudgetResponse"> & {
  * Use `create(DeleteBudgetResponseSchema)` to create a new message.
  */
 export const DeleteBudgetResponseSchema: GenMessage<DeleteBudgetResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 48);
+  messageDesc(file_drover_v1_coordinator, 50);
 
 /**
  * What, and from when to when, in whole days of UTC.
@@ -1319,7 +1365,7 @@ export type GetUsageRequest = Message<"drover.v1.GetUsageRequest"> & {
  * Use `create(GetUsageRequestSchema)` to create a new message.
  */
 export const GetUsageRequestSchema: GenMessage<GetUsageRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 49);
+  messageDesc(file_drover_v1_coordinator, 51);
 
 /**
  * By key.
@@ -1338,7 +1384,7 @@ export type GetUsageResponse = Message<"drover.v1.GetUsageResponse"> & {
  * Use `create(GetUsageResponseSchema)` to create a new message.
  */
 export const GetUsageResponseSchema: GenMessage<GetUsageResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 50);
+  messageDesc(file_drover_v1_coordinator, 52);
 
 /**
  * Nothing to say.
@@ -1353,7 +1399,7 @@ export type GetClusterRequest = Message<"drover.v1.GetClusterRequest"> & {
  * Use `create(GetClusterRequestSchema)` to create a new message.
  */
 export const GetClusterRequestSchema: GenMessage<GetClusterRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 51);
+  messageDesc(file_drover_v1_coordinator, 53);
 
 /**
  * The cluster now.
@@ -1372,7 +1418,7 @@ export type GetClusterResponse = Message<"drover.v1.GetClusterResponse"> & {
  * Use `create(GetClusterResponseSchema)` to create a new message.
  */
 export const GetClusterResponseSchema: GenMessage<GetClusterResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 52);
+  messageDesc(file_drover_v1_coordinator, 54);
 
 /**
  * Which part.
@@ -1391,7 +1437,7 @@ export type ListWorkersRequest = Message<"drover.v1.ListWorkersRequest"> & {
  * Use `create(ListWorkersRequestSchema)` to create a new message.
  */
 export const ListWorkersRequestSchema: GenMessage<ListWorkersRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 53);
+  messageDesc(file_drover_v1_coordinator, 55);
 
 /**
  * One page.
@@ -1417,7 +1463,7 @@ export type ListWorkersResponse = Message<"drover.v1.ListWorkersResponse"> & {
  * Use `create(ListWorkersResponseSchema)` to create a new message.
  */
 export const ListWorkersResponseSchema: GenMessage<ListWorkersResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 54);
+  messageDesc(file_drover_v1_coordinator, 56);
 
 /**
  * Which worker, and what it should be.
@@ -1441,7 +1487,7 @@ export type SetDrainingRequest = Message<"drover.v1.SetDrainingRequest"> & {
  * Use `create(SetDrainingRequestSchema)` to create a new message.
  */
 export const SetDrainingRequestSchema: GenMessage<SetDrainingRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 55);
+  messageDesc(file_drover_v1_coordinator, 57);
 
 /**
  * The worker after the change.
@@ -1460,7 +1506,7 @@ export type SetDrainingResponse = Message<"drover.v1.SetDrainingResponse"> & {
  * Use `create(SetDrainingResponseSchema)` to create a new message.
  */
 export const SetDrainingResponseSchema: GenMessage<SetDrainingResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 56);
+  messageDesc(file_drover_v1_coordinator, 58);
 
 /**
  * Which worker.
@@ -1479,7 +1525,7 @@ export type RevokeWorkerRequest = Message<"drover.v1.RevokeWorkerRequest"> & {
  * Use `create(RevokeWorkerRequestSchema)` to create a new message.
  */
 export const RevokeWorkerRequestSchema: GenMessage<RevokeWorkerRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 57);
+  messageDesc(file_drover_v1_coordinator, 59);
 
 /**
  * The worker after the change.
@@ -1498,7 +1544,7 @@ export type RevokeWorkerResponse = Message<"drover.v1.RevokeWorkerResponse"> & {
  * Use `create(RevokeWorkerResponseSchema)` to create a new message.
  */
 export const RevokeWorkerResponseSchema: GenMessage<RevokeWorkerResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 58);
+  messageDesc(file_drover_v1_coordinator, 60);
 
 /**
  * Which part.
@@ -1517,7 +1563,7 @@ export type ListTokensRequest = Message<"drover.v1.ListTokensRequest"> & {
  * Use `create(ListTokensRequestSchema)` to create a new message.
  */
 export const ListTokensRequestSchema: GenMessage<ListTokensRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 59);
+  messageDesc(file_drover_v1_coordinator, 61);
 
 /**
  * One page.
@@ -1543,7 +1589,7 @@ export type ListTokensResponse = Message<"drover.v1.ListTokensResponse"> & {
  * Use `create(ListTokensResponseSchema)` to create a new message.
  */
 export const ListTokensResponseSchema: GenMessage<ListTokensResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 60);
+  messageDesc(file_drover_v1_coordinator, 62);
 
 /**
  * The token wanted.
@@ -1593,6 +1639,20 @@ export type CreateTokenRequest = Message<"drover.v1.CreateTokenRequest"> & {
    * @generated from field: optional int64 expires_in_ms = 7;
    */
   expiresInMs?: bigint | undefined;
+
+  /**
+   * Absent: the caller's. Another needs tenants:manage.
+   *
+   * @generated from field: optional string tenant = 8;
+   */
+  tenant?: string | undefined;
+
+  /**
+   * `viewer`, `user`, `operator`, `admin`: sets of scopes, beside those that are named.
+   *
+   * @generated from field: repeated string roles = 9;
+   */
+  roles: string[];
 };
 
 /**
@@ -1600,7 +1660,7 @@ export type CreateTokenRequest = Message<"drover.v1.CreateTokenRequest"> & {
  * Use `create(CreateTokenRequestSchema)` to create a new message.
  */
 export const CreateTokenRequestSchema: GenMessage<CreateTokenRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 61);
+  messageDesc(file_drover_v1_coordinator, 63);
 
 /**
  * With `secret`, this once.
@@ -1619,7 +1679,7 @@ export type CreateTokenResponse = Message<"drover.v1.CreateTokenResponse"> & {
  * Use `create(CreateTokenResponseSchema)` to create a new message.
  */
 export const CreateTokenResponseSchema: GenMessage<CreateTokenResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 62);
+  messageDesc(file_drover_v1_coordinator, 64);
 
 /**
  * Which token.
@@ -1638,7 +1698,7 @@ export type RevokeTokenRequest = Message<"drover.v1.RevokeTokenRequest"> & {
  * Use `create(RevokeTokenRequestSchema)` to create a new message.
  */
 export const RevokeTokenRequestSchema: GenMessage<RevokeTokenRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 63);
+  messageDesc(file_drover_v1_coordinator, 65);
 
 /**
  * The token after the change.
@@ -1657,7 +1717,7 @@ export type RevokeTokenResponse = Message<"drover.v1.RevokeTokenResponse"> & {
  * Use `create(RevokeTokenResponseSchema)` to create a new message.
  */
 export const RevokeTokenResponseSchema: GenMessage<RevokeTokenResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 64);
+  messageDesc(file_drover_v1_coordinator, 66);
 
 /**
  * Where a gateway is.
@@ -1685,7 +1745,7 @@ export type RegisterGatewayRequest = Message<"drover.v1.RegisterGatewayRequest">
  * Use `create(RegisterGatewayRequestSchema)` to create a new message.
  */
 export const RegisterGatewayRequestSchema: GenMessage<RegisterGatewayRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 65);
+  messageDesc(file_drover_v1_coordinator, 67);
 
 /**
  * Nothing to say.
@@ -1700,7 +1760,7 @@ export type RegisterGatewayResponse = Message<"drover.v1.RegisterGatewayResponse
  * Use `create(RegisterGatewayResponseSchema)` to create a new message.
  */
 export const RegisterGatewayResponseSchema: GenMessage<RegisterGatewayResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 66);
+  messageDesc(file_drover_v1_coordinator, 68);
 
 /**
  * Which task, and who waits for the call.
@@ -1724,7 +1784,7 @@ export type OpenTunnelRequest = Message<"drover.v1.OpenTunnelRequest"> & {
  * Use `create(OpenTunnelRequestSchema)` to create a new message.
  */
 export const OpenTunnelRequestSchema: GenMessage<OpenTunnelRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 67);
+  messageDesc(file_drover_v1_coordinator, 69);
 
 /**
  * What the gateway waits for on its tunnel listener.
@@ -1753,7 +1813,7 @@ export type OpenTunnelResponse = Message<"drover.v1.OpenTunnelResponse"> & {
  * Use `create(OpenTunnelResponseSchema)` to create a new message.
  */
 export const OpenTunnelResponseSchema: GenMessage<OpenTunnelResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 68);
+  messageDesc(file_drover_v1_coordinator, 70);
 
 /**
  * Nothing to say.
@@ -1768,7 +1828,7 @@ export type ReadinessRequest = Message<"drover.v1.ReadinessRequest"> & {
  * Use `create(ReadinessRequestSchema)` to create a new message.
  */
 export const ReadinessRequestSchema: GenMessage<ReadinessRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 69);
+  messageDesc(file_drover_v1_coordinator, 71);
 
 /**
  * Whether the controller can do its work.
@@ -1799,7 +1859,7 @@ export type ReadinessResponse = Message<"drover.v1.ReadinessResponse"> & {
  * Use `create(ReadinessResponseSchema)` to create a new message.
  */
 export const ReadinessResponseSchema: GenMessage<ReadinessResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 70);
+  messageDesc(file_drover_v1_coordinator, 72);
 
 /**
  * Nothing to say.
@@ -1814,7 +1874,7 @@ export type MetricsRequest = Message<"drover.v1.MetricsRequest"> & {
  * Use `create(MetricsRequestSchema)` to create a new message.
  */
 export const MetricsRequestSchema: GenMessage<MetricsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 71);
+  messageDesc(file_drover_v1_coordinator, 73);
 
 /**
  * Prometheus text exposition format.
@@ -1833,11 +1893,252 @@ export type MetricsResponse = Message<"drover.v1.MetricsResponse"> & {
  * Use `create(MetricsResponseSchema)` to create a new message.
  */
 export const MetricsResponseSchema: GenMessage<MetricsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 72);
+  messageDesc(file_drover_v1_coordinator, 74);
 
 /**
- * Everything but what agents say (see Agent). Kept for later, with the issues that bring them:
- * tenants, checkpoints and results, peers.
+ * Somebody whom an issuer vouches for.
+ *
+ * @generated from message drover.v1.AdmitRequest
+ */
+export type AdmitRequest = Message<"drover.v1.AdmitRequest"> & {
+  /**
+   * @generated from field: drover.v1.Identity identity = 1;
+   */
+  identity?: Identity | undefined;
+};
+
+/**
+ * Describes the message drover.v1.AdmitRequest.
+ * Use `create(AdmitRequestSchema)` to create a new message.
+ */
+export const AdmitRequestSchema: GenMessage<AdmitRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 75);
+
+/**
+ * Absent: may not come in.
+ *
+ * @generated from message drover.v1.AdmitResponse
+ */
+export type AdmitResponse = Message<"drover.v1.AdmitResponse"> & {
+  /**
+   * @generated from field: optional drover.v1.Principal principal = 1;
+   */
+  principal?: Principal | undefined;
+};
+
+/**
+ * Describes the message drover.v1.AdmitResponse.
+ * Use `create(AdmitResponseSchema)` to create a new message.
+ */
+export const AdmitResponseSchema: GenMessage<AdmitResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 76);
+
+/**
+ * Nothing to say.
+ *
+ * @generated from message drover.v1.ListTenantsRequest
+ */
+export type ListTenantsRequest = Message<"drover.v1.ListTenantsRequest"> & {
+};
+
+/**
+ * Describes the message drover.v1.ListTenantsRequest.
+ * Use `create(ListTenantsRequestSchema)` to create a new message.
+ */
+export const ListTenantsRequestSchema: GenMessage<ListTenantsRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 77);
+
+/**
+ * By name.
+ *
+ * @generated from message drover.v1.ListTenantsResponse
+ */
+export type ListTenantsResponse = Message<"drover.v1.ListTenantsResponse"> & {
+  /**
+   * @generated from field: repeated drover.v1.Tenant tenants = 1;
+   */
+  tenants: Tenant[];
+};
+
+/**
+ * Describes the message drover.v1.ListTenantsResponse.
+ * Use `create(ListTenantsResponseSchema)` to create a new message.
+ */
+export const ListTenantsResponseSchema: GenMessage<ListTenantsResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 78);
+
+/**
+ * The whole of what can be said about one.
+ *
+ * @generated from message drover.v1.SetTenantRequest
+ */
+export type SetTenantRequest = Message<"drover.v1.SetTenantRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: bool suspended = 2;
+   */
+  suspended: boolean;
+
+  /**
+   * @generated from field: string note = 3;
+   */
+  note: string;
+};
+
+/**
+ * Describes the message drover.v1.SetTenantRequest.
+ * Use `create(SetTenantRequestSchema)` to create a new message.
+ */
+export const SetTenantRequestSchema: GenMessage<SetTenantRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 79);
+
+/**
+ * As it is now.
+ *
+ * @generated from message drover.v1.SetTenantResponse
+ */
+export type SetTenantResponse = Message<"drover.v1.SetTenantResponse"> & {
+  /**
+   * @generated from field: drover.v1.Tenant tenant = 1;
+   */
+  tenant?: Tenant | undefined;
+};
+
+/**
+ * Describes the message drover.v1.SetTenantResponse.
+ * Use `create(SetTenantResponseSchema)` to create a new message.
+ */
+export const SetTenantResponseSchema: GenMessage<SetTenantResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 80);
+
+/**
+ * Nothing to say.
+ *
+ * @generated from message drover.v1.ListUsersRequest
+ */
+export type ListUsersRequest = Message<"drover.v1.ListUsersRequest"> & {
+};
+
+/**
+ * Describes the message drover.v1.ListUsersRequest.
+ * Use `create(ListUsersRequestSchema)` to create a new message.
+ */
+export const ListUsersRequestSchema: GenMessage<ListUsersRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 81);
+
+/**
+ * By name.
+ *
+ * @generated from message drover.v1.ListUsersResponse
+ */
+export type ListUsersResponse = Message<"drover.v1.ListUsersResponse"> & {
+  /**
+   * @generated from field: repeated drover.v1.User users = 1;
+   */
+  users: User[];
+};
+
+/**
+ * Describes the message drover.v1.ListUsersResponse.
+ * Use `create(ListUsersResponseSchema)` to create a new message.
+ */
+export const ListUsersResponseSchema: GenMessage<ListUsersResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 82);
+
+/**
+ * Who, and the roles that replace those there were.
+ *
+ * @generated from message drover.v1.SetUserRequest
+ */
+export type SetUserRequest = Message<"drover.v1.SetUserRequest"> & {
+  /**
+   * @generated from field: string user = 1;
+   */
+  user: string;
+
+  /**
+   * @generated from field: repeated string roles = 2;
+   */
+  roles: string[];
+};
+
+/**
+ * Describes the message drover.v1.SetUserRequest.
+ * Use `create(SetUserRequestSchema)` to create a new message.
+ */
+export const SetUserRequestSchema: GenMessage<SetUserRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 83);
+
+/**
+ * As it is now.
+ *
+ * @generated from message drover.v1.SetUserResponse
+ */
+export type SetUserResponse = Message<"drover.v1.SetUserResponse"> & {
+  /**
+   * @generated from field: drover.v1.User user = 1;
+   */
+  user?: User | undefined;
+};
+
+/**
+ * Describes the message drover.v1.SetUserResponse.
+ * Use `create(SetUserResponseSchema)` to create a new message.
+ */
+export const SetUserResponseSchema: GenMessage<SetUserResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 84);
+
+/**
+ * Who leaves.
+ *
+ * @generated from message drover.v1.RemoveUserRequest
+ */
+export type RemoveUserRequest = Message<"drover.v1.RemoveUserRequest"> & {
+  /**
+   * @generated from field: string user = 1;
+   */
+  user: string;
+
+  /**
+   * False: what was submitted goes on.
+   *
+   * @generated from field: bool cancel_jobs = 2;
+   */
+  cancelJobs: boolean;
+};
+
+/**
+ * Describes the message drover.v1.RemoveUserRequest.
+ * Use `create(RemoveUserRequestSchema)` to create a new message.
+ */
+export const RemoveUserRequestSchema: GenMessage<RemoveUserRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 85);
+
+/**
+ * As it is now.
+ *
+ * @generated from message drover.v1.RemoveUserResponse
+ */
+export type RemoveUserResponse = Message<"drover.v1.RemoveUserResponse"> & {
+  /**
+   * @generated from field: drover.v1.User user = 1;
+   */
+  user?: User | undefined;
+};
+
+/**
+ * Describes the message drover.v1.RemoveUserResponse.
+ * Use `create(RemoveUserResponseSchema)` to create a new message.
+ */
+export const RemoveUserResponseSchema: GenMessage<RemoveUserResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 86);
+
+/**
+ * Everything but what agents say (see Agent).
  *
  * @generated from service drover.v1.Coordinator
  */
@@ -1851,6 +2152,16 @@ export const Coordinator: GenService<{
     methodKind: "unary";
     input: typeof AuthenticateRequestSchema;
     output: typeof AuthenticateResponseSchema;
+  },
+  /**
+   * The same for somebody whom an issuer vouches for. Needs x-api-secret.
+   *
+   * @generated from rpc drover.v1.Coordinator.Admit
+   */
+  admit: {
+    methodKind: "unary";
+    input: typeof AdmitRequestSchema;
+    output: typeof AdmitResponseSchema;
   },
   /**
    * Accepts one job.
@@ -1901,6 +2212,16 @@ export const Coordinator: GenService<{
     methodKind: "unary";
     input: typeof CancelJobRequestSchema;
     output: typeof CancelJobResponseSchema;
+  },
+  /**
+   * Moves a job to another band: what waits is planned anew, what runs goes on.
+   *
+   * @generated from rpc drover.v1.Coordinator.SetJobPriority
+   */
+  setJobPriority: {
+    methodKind: "unary";
+    input: typeof SetJobPriorityRequestSchema;
+    output: typeof SetJobPriorityResponseSchema;
   },
   /**
    * Answers when the job has ended or after `wait_ms`, whichever is first.
@@ -2201,6 +2522,56 @@ export const Coordinator: GenService<{
     methodKind: "unary";
     input: typeof RevokeTokenRequestSchema;
     output: typeof RevokeTokenResponseSchema;
+  },
+  /**
+   * The caller's own; with the scope tenants:manage all.
+   *
+   * @generated from rpc drover.v1.Coordinator.ListTenants
+   */
+  listTenants: {
+    methodKind: "unary";
+    input: typeof ListTenantsRequestSchema;
+    output: typeof ListTenantsResponseSchema;
+  },
+  /**
+   * Makes or changes one.
+   *
+   * @generated from rpc drover.v1.Coordinator.SetTenant
+   */
+  setTenant: {
+    methodKind: "unary";
+    input: typeof SetTenantRequestSchema;
+    output: typeof SetTenantResponseSchema;
+  },
+  /**
+   * Of the caller's tenant.
+   *
+   * @generated from rpc drover.v1.Coordinator.ListUsers
+   */
+  listUsers: {
+    methodKind: "unary";
+    input: typeof ListUsersRequestSchema;
+    output: typeof ListUsersResponseSchema;
+  },
+  /**
+   * Gives roles; whoever had left is back with this.
+   *
+   * @generated from rpc drover.v1.Coordinator.SetUser
+   */
+  setUser: {
+    methodKind: "unary";
+    input: typeof SetUserRequestSchema;
+    output: typeof SetUserResponseSchema;
+  },
+  /**
+   * The user leaves: tokens end, and jobs where that is asked for.
+   *
+   * @generated from rpc drover.v1.Coordinator.RemoveUser
+   */
+  removeUser: {
+    methodKind: "unary";
+    input: typeof RemoveUserRequestSchema;
+    output: typeof RemoveUserResponseSchema;
   },
   /**
    * A gateway says where agents reach its tunnel. Needs x-api-secret.
