@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { blobSettings, checkBlobs } from './blobSettings.ts';
 import { checkSecrets, secretSettings } from './secretSettings.ts';
+import { gatewaySettings } from './gatewaySettings.ts';
 import { checkGrpc } from './grpcSettings.ts';
 import { checkNotify, notifySettings } from './notifySettings.ts';
 import { agentSettings } from './agentSettings.ts';
@@ -110,6 +111,7 @@ const limits = section({
 const sections = z.strictObject({
   data,
   server,
+  gateway: gatewaySettings,
   grpc,
   store,
   blobs: blobSettings,
@@ -228,12 +230,17 @@ function resolvePaths(settings: Settings, home: string | undefined): Settings {
     : `${dir}/agent`;
   const folder = settings.blobs.folder ? expandHome(settings.blobs.folder, home) : `${dir}/blobs`;
   const blobs = { ...settings.blobs, folder };
+  const { cacheFile } = settings.gateway;
+  const gateway = {
+    ...settings.gateway,
+    cacheFile: cacheFile ? expandHome(cacheFile, home) : `${dir}/gateway-cache.db`,
+  };
   const named = settings.agent.cache.folder;
   const cache = {
     ...settings.agent.cache,
     folder: named ? expandHome(named, home) : `${dataDir}/cache`,
   };
-  return { ...settings, data: { dir }, blobs, agent: { ...settings.agent, dataDir, cache } };
+  return { ...settings, data: { dir }, gateway, blobs, agent: { ...settings.agent, dataDir, cache } };
 }
 
 function expandHome(path: string, home: string | undefined): string {

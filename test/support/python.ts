@@ -1,5 +1,6 @@
 /** Programs of PyPI that tests drive. `make python-packages` installs them. */
-import { existsSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, globSync } from 'node:fs';
 import path from 'node:path';
 import { ROOT } from './journey.ts';
 
@@ -21,4 +22,20 @@ export function uvProgram(): string | undefined {
   if (process.env['CI'] === 'true') throw new Error(message);
   console.warn(`NOT TESTED: ${message}`);
   return undefined;
+}
+
+/** Python with grpcio, and what its tools make of proto/ in the folder; undefined as above. */
+export function grpcPython(folder: string): string | undefined {
+  const python = path.join(ROOT, '.cache/python/grpc/bin/python');
+  if (!existsSync(python)) {
+    const message = 'grpcio is not installed (make python-packages)';
+    if (process.env['CI'] === 'true') throw new Error(message);
+    console.warn(`NOT TESTED: ${message}`);
+    return undefined;
+  }
+  const proto = path.join(ROOT, 'proto');
+  const files = globSync('drover/v1/*.proto', { cwd: proto });
+  const out = [`--python_out=${folder}`, `--grpc_python_out=${folder}`];
+  execFileSync(python, ['-m', 'grpc_tools.protoc', '-I', proto, ...out, ...files], { cwd: proto });
+  return python;
 }

@@ -34,18 +34,18 @@ export function jobToWire(job: JobView): MessageInitShape<typeof wire.JobSchema>
 
 export function jobFromWire(sent: wire.Job | undefined): JobView {
   const message = w.need(sent, 'job');
-  const { $typeName: _, $unknown: __, ...tasks } = w.need(message.tasks, 'job.tasks');
   return {
     id: message.id,
     name: message.name,
     state: w.jobState.toWord(message.state),
     reason: message.reason,
-    kind: w.jobKind.toWord(message.kind),
+    // Another's coordinator may know neither kinds nor bands nor tasks.
+    kind: w.jobKind.toWordOrNone(message.kind) ?? 'batch',
     cluster: message.cluster,
     tenant: message.tenant,
     owner: message.owner,
     submittingPrincipal: message.submittingPrincipal,
-    priority: w.priority.toWord(message.priority),
+    priority: w.priority.toWordOrNone(message.priority) ?? 'batch',
     pool: message.pool,
     createdAtMs: w.toNumber(message.createdAtMs),
     startedAtMs: w.toNumberOrNull(message.startedAtMs),
@@ -54,9 +54,15 @@ export function jobFromWire(sent: wire.Job | undefined): JobView {
     parent: message.parent ?? null,
     root: message.root ?? null,
     exitCode: message.exitCode ?? null,
-    tasks,
+    tasks: taskCountsFromWire(message.tasks),
     ...(message.spec && { spec: specFromWire(message.spec) }),
   };
+}
+
+function taskCountsFromWire(sent: wire.TaskCounts | undefined): JobView['tasks'] {
+  const none = { total: 0, pending: 0, running: 0, succeeded: 0, failed: 0 };
+  const { $typeName: _, $unknown: __, ...counts } = sent ?? {};
+  return { ...none, cancelled: 0, unschedulable: 0, ...counts };
 }
 
 export function taskToWire(task: TaskView): MessageInitShape<typeof wire.TaskSchema> {

@@ -80,7 +80,7 @@ function streamTooLong(limits: GrpcLimits, after: number): DroverError {
   });
 }
 
-type LogFields = Pick<ReadLogsRequest, 'after' | 'task' | 'sinceMs'> & { tailLines?: number };
+type LogFields = Pick<ReadLogsRequest, 'after' | 'task' | 'sinceMs'> & { tailLines?: number | undefined };
 
 function logQuery(request: LogFields): Omit<LogQuery, 'waitMs'> {
   const sinceMs = toNumberOrNull(request.sinceMs);

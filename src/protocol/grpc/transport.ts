@@ -192,7 +192,7 @@ function statusOf(headers: IncomingHttpHeaders): ConnectError | undefined {
 
 function headersOf(
   method: DescMethod,
-  header: HeadersInit | undefined,
+  header: Parameters<Transport['unary']>[3],
   timeoutMs: number | undefined,
 ): OutgoingHttpHeaders {
   return {
