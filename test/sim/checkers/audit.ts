@@ -1,4 +1,4 @@
-/** I16: what people did is on record in a chain without a gap; what they were told of it is there. */
+/** I16: what people did is on record in a chain without a gap; what they were told of it is so. */
 import { CHAIN_BEGIN, chainHash } from '../../../src/model/auditChain.ts';
 import { AUDITED, type Event } from '../../../src/model/event.ts';
 import { specOf } from '../../../src/store/decode.ts';
