@@ -30,7 +30,8 @@ export async function bridge(cluster: EdgeCluster, seconds: number): Promise<Row
     const p99: Record<'rest' | 'grpc', number[]> = { rest: [], grpc: [] };
     for (let round = 0; round < ROUNDS; round++) {
       for (const which of ['grpc', 'rest'] as const) {
-        const latencies = which === 'rest' ? await overRest(cluster, way, seconds) : await overGrpc(way, seconds);
+        const latencies =
+          which === 'rest' ? await overRest(cluster, way, seconds) : await overGrpc(way, seconds);
         p50[which].push(percentile(latencies, 0.5));
         p99[which].push(percentile(latencies, 0.99));
       }

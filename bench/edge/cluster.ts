@@ -39,7 +39,12 @@ export async function startCluster(directory: string): Promise<EdgeCluster> {
   };
   const children: Child[] = [];
   const role = (...args: string[]): Child => {
-    const limited = ['-c', `ulimit -n ${OPEN_FILES} && exec "$0" "$@"`, join(ROOT, 'drover'), ...args];
+    const limited = [
+      '-c',
+      `ulimit -n ${OPEN_FILES} && exec "$0" "$@"`,
+      join(ROOT, 'drover'),
+      ...args,
+    ];
     const child = start('sh', limited, { env });
     children.push(child);
     return child;

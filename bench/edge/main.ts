@@ -46,7 +46,9 @@ for (const name of values.only ?? Object.keys(SCENARIOS)) {
     rmSync(directory, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   }
 }
-console.table(rows.map(({ scenario, value, unit, target, met }) => ({ scenario, value, unit, target, met })));
+console.table(
+  rows.map(({ scenario, value, unit, target, met }) => ({ scenario, value, unit, target, met })),
+);
 for (const { scenario, note } of rows) console.log(`${scenario}: ${note}`);
 mkdirSync(join(ROOT, 'bench/results'), { recursive: true });
 writeFileSync(values.out, `${JSON.stringify(rows, null, 2)}\n`);

@@ -35,7 +35,13 @@ export async function slowReader(cluster: EdgeCluster, seconds: number): Promise
   const [p99Before, p99During] = [percentile(before, 0.99), percentile(during, 0.99)];
   const note = `p99 of ${READERS} readers: ${p99Before.toFixed(1)} ms without, ${p99During.toFixed(1)} ms beside ${SLOW_READERS} that read nothing; p50 ${percentile(before, 0.5).toFixed(1)} and ${percentile(during, 0.5).toFixed(1)}`;
   return [
-    row('p99 of lines beside readers that are stuck, to without them', p99During / p99Before, 'times', 1.5, note),
+    row(
+      'p99 of lines beside readers that are stuck, to without them',
+      p99During / p99Before,
+      'times',
+      1.5,
+      note,
+    ),
     row(`memory that ${SLOW_READERS} stuck readers hold`, grown / MIB, 'MiB', null, ''),
   ];
 }

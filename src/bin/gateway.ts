@@ -42,13 +42,19 @@ export async function runGateway({ settings, flags }: RoleArguments): Promise<nu
 }
 
 /** Undefined where it is not wanted or cannot be had: a gateway does its work without one too. */
-function openCache({ gateway: { cache, cacheFile: file } }: Settings, log: Log): JobCache | undefined {
+function openCache(
+  { gateway: { cache, cacheFile: file } }: Settings,
+  log: Log,
+): JobCache | undefined {
   if (!cache) return undefined;
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     return new JobCache({ file, clock: systemClock, log });
   } catch (error) {
-    log.warn({ file, error: String(error) }, 'no cache of jobs: gateway.cacheFile cannot be opened');
+    log.warn(
+      { file, error: String(error) },
+      'no cache of jobs: gateway.cacheFile cannot be opened',
+    );
     return undefined;
   }
 }

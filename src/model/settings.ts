@@ -240,7 +240,13 @@ function resolvePaths(settings: Settings, home: string | undefined): Settings {
     ...settings.agent.cache,
     folder: named ? expandHome(named, home) : `${dataDir}/cache`,
   };
-  return { ...settings, data: { dir }, gateway, blobs, agent: { ...settings.agent, dataDir, cache } };
+  return {
+    ...settings,
+    data: { dir },
+    gateway,
+    blobs,
+    agent: { ...settings.agent, dataDir, cache },
+  };
 }
 
 function expandHome(path: string, home: string | undefined): string {

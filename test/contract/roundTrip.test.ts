@@ -206,6 +206,17 @@ describe('arguments and results arrive as they were', () => {
   });
 });
 
+/** Codes whose words are for the log alone, and what their callers see; see docs/gateway.md. */
+const WITHHELD: Partial<Record<ErrorCode, ErrorCode>> = {
+  INTERNAL: 'INTERNAL',
+  UNAVAILABLE: 'UNAVAILABLE',
+  TIMEOUT: 'TIMEOUT',
+  NOT_IMPLEMENTED: 'NOT_IMPLEMENTED',
+  // Raised by gateways only.
+  METHOD_NOT_ALLOWED: 'NOT_IMPLEMENTED',
+  RANGE_NOT_SATISFIABLE: 'INTERNAL',
+};
+
 describe('errors arrive as they were', () => {
   test.each(Object.keys(ERRORS) as ErrorCode[])('%s', async (code) => {
     const message = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 });
@@ -221,6 +232,12 @@ describe('errors arrive as they were', () => {
           (thrown: unknown) => thrown,
         );
         expect(error).toBeInstanceOf(DroverError);
+        const seen = WITHHELD[code];
+        if (seen) {
+          expect(error).toMatchObject({ code: seen, hint: undefined });
+          expect((error as DroverError).message).toMatch(/^(The|This) coordinator /);
+          return;
+        }
         expect(error).toMatchObject({ code, message: detail, status: ERRORS[code].status });
         expect((error as DroverError).hint).toBe(hint);
       }),
@@ -234,7 +251,7 @@ describe('errors arrive as they were', () => {
     };
     await expect(client.readiness()).rejects.toMatchObject({
       code: 'INTERNAL',
-      message: ERRORS.INTERNAL.title,
+      message: 'The coordinator failed inside',
     });
   });
 });

@@ -3,7 +3,8 @@ import { connect } from 'node:net';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../support/wait.ts';
-import { ADA, BOB, SECRET, startForeignWorld, type ForeignWorld } from './foreign/world.ts';
+import { ADA, BOB, DAN, EVE, SECRET } from './foreign/world.ts';
+import { startForeignWorld, type ForeignWorld } from './foreign/world.ts';
 
 let world: ForeignWorld;
 let isHere = true;
@@ -269,17 +270,20 @@ describe('a coordinator that is slow, dies and comes back', () => {
     const bobs = await world.ask('GET /v1/jobs?name=slow', { token: BOB });
     expect([bobs.json.data, bobs.json.meta]).toEqual([[], { nextCursor: null }]);
 
+    for (const token of [EVE, DAN]) await world.ask('GET /v1/jobs', { token });
     await world.kill();
-    const one = await world.ask(`GET /v1/jobs/${id}`);
+    const one = await world.ask(`GET /v1/jobs/${id}`, { token: EVE });
     expect(one.status).toBe(200);
     expect(one.json.meta).toMatchObject({ cached: true, config: annotations });
     expect(Number(one.headers.get('age'))).toBeGreaterThanOrEqual(0);
-    expect((await world.ask('GET /v1/jobs')).json.meta).toMatchObject({ cached: true });
+    expect((await world.ask('GET /v1/jobs', { token: EVE })).json.meta).toMatchObject({
+      cached: true,
+    });
     for (const where of ['GET /v1/jobs', `GET /v1/jobs/${id}`]) {
-      const { status, json } = await world.ask(where, { token: BOB });
+      const { status, json } = await world.ask(where, { token: DAN });
       expect([status, json.code], where).toEqual([503, 'UNAVAILABLE']);
     }
-    const written = await world.ask('POST /v1/jobs', { body: spec('plain') });
+    const written = await world.ask('POST /v1/jobs', { token: EVE, body: spec('plain') });
     expect([written.status, written.json.code]).toEqual([503, 'UNAVAILABLE']);
     expect(written.json.detail).toBe('The coordinator cannot be reached now');
   });

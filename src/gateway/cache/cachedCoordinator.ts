@@ -25,7 +25,8 @@ export function cachedCoordinator<Inner extends Coordinator>(
     ...inner,
     async listJobs(who, query) {
       if (!mayRead(who)) return inner.listJobs(who, query);
-      if (isCacheCursor(query.cursor)) return marked(goneOn(cache.list(who.tenant, query)), 'items');
+      if (isCacheCursor(query.cursor))
+        return marked(goneOn(cache.list(who.tenant, query)), 'items');
       const asked = inner.listJobs(who, query).then((page) => {
         cache.remember(who.tenant, page.items);
         return page;

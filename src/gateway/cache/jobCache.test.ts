@@ -103,7 +103,10 @@ test('it is bounded: what was not seen for longest goes', () => {
   // And what waits to be written.
   cache.close();
   cache = open({ pending: 3, rows: 100 });
-  cache.remember('biology', [1, 2, 3, 4, 5].map((n) => job(`j${n}`)));
+  cache.remember(
+    'biology',
+    [1, 2, 3, 4, 5].map((n) => job(`j${n}`)),
+  );
   expect(idsOf('biology')).toHaveLength(3);
 });
 

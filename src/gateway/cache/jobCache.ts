@@ -47,7 +47,10 @@ export class JobCache {
   readonly #options: JobCacheOptions;
   readonly #limits: typeof CACHE_LIMITS;
   readonly #database: DatabaseSync;
-  readonly #statements: Record<'upsert' | 'forget' | 'one' | 'known' | 'list' | 'prune', StatementSync>;
+  readonly #statements: Record<
+    'upsert' | 'forget' | 'one' | 'known' | 'list' | 'prune',
+    StatementSync
+  >;
   #pending = new Map<string, Row>();
   #timer: Timer | undefined;
   #written = 0;
@@ -74,7 +77,11 @@ export class JobCache {
   remember(tenant: string, jobs: readonly JobView[]): void {
     for (const job of jobs) {
       if (this.#pending.size >= this.#limits.pending) break;
-      this.#pending.set(`${tenant}\n${job.id}`, this.#rowOf(tenant, job));
+      const key = `${tenant}\n${job.id}`;
+      const row = this.#rowOf(tenant, job);
+      // Lists come without what was asked for; what is known of it stays.
+      for (const block of CONFIG_BLOCKS) row[block] ??= this.#pending.get(key)?.[block] ?? null;
+      this.#pending.set(key, row);
     }
     this.#timer ??= this.#options.clock.setTimer(this.#limits.delayMs, () => this.#write());
   }

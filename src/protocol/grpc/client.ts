@@ -1,12 +1,6 @@
 /** A Coordinator that is somewhere else: the contract over gRPC, for gateways and command line. */
 import type { Principal } from '../../model/token.ts';
-import type {
-  Coordinator,
-  LogFollower,
-  Page,
-  SubmitReply,
-  SubmitRequest,
-} from '../coordinator.ts';
+import type { Coordinator, LogFollower, Page, SubmitReply, SubmitRequest } from '../coordinator.ts';
 import type { JobView } from '../jobs.ts';
 import { agentCalls } from './agentCalls.ts';
 import { auditCalls } from './auditCalls.ts';

@@ -70,7 +70,9 @@ export function failureOf(thrown: unknown): Failure {
 function wordsOf(status: ConnectError): NonNullable<Failure['withheld']> {
   const details = status.details.map((detail) => {
     if ('desc' in detail) return detail.desc.typeName;
-    const text = Buffer.from(detail.value).toString().replaceAll(/[^\P{C}\n]+/gu, ' ');
+    const text = Buffer.from(detail.value)
+      .toString()
+      .replaceAll(/[^\P{C}\n]+/gu, ' ');
     return `${detail.type}: ${text.trim()}`;
   });
   const { cause } = status;

@@ -209,9 +209,7 @@ export function queueEntryFromWire(message: wire.QueueEntry): QueueEntry {
   };
 }
 
-function logRecordToWire(
-  record: AnyRecordView,
-): MessageInitShape<typeof wire.LogRecordSchema> {
+function logRecordToWire(record: AnyRecordView): MessageInitShape<typeof wire.LogRecordSchema> {
   const { text, base64, ...rest } = record;
   return {
     ...rest,

@@ -5,9 +5,7 @@ import { WAIT_PIECE_MS, type Connection } from './connection.ts';
 import * as jobs from './jobMessages.ts';
 import * as w from './wire.ts';
 
-export function logCalls(
-  connection: Connection,
-): Pick<Coordinator, 'readLogs'> & LogFollower {
+export function logCalls(connection: Connection): Pick<Coordinator, 'readLogs'> & LogFollower {
   return {
     readLogs: (who, job, query) => readLogs(connection, who, job, query),
     followLogs: followCall(connection),

@@ -80,7 +80,9 @@ function streamTooLong(limits: GrpcLimits, after: number): DroverError {
   });
 }
 
-type LogFields = Pick<ReadLogsRequest, 'after' | 'task' | 'sinceMs'> & { tailLines?: number | undefined };
+type LogFields = Pick<ReadLogsRequest, 'after' | 'task' | 'sinceMs'> & {
+  tailLines?: number | undefined;
+};
 
 function logQuery(request: LogFields): Omit<LogQuery, 'waitMs'> {
   const sinceMs = toNumberOrNull(request.sinceMs);

@@ -24,7 +24,12 @@ from drover.v1 import coordinator_pb2_grpc as service
 from drover.v1 import error_pb2, fleet_pb2, job_pb2
 
 SCOPES = ["jobs:read", "jobs:manage", "fleet:read"]
-USERS = {"token-of-ada": ("physics", "ada"), "token-of-bob": ("chemistry", "bob")}
+USERS = {
+    "token-of-ada": ("physics", "ada"),
+    "token-of-bob": ("chemistry", "bob"),
+    "token-of-eve": ("physics", "eve"),
+    "token-of-dan": ("chemistry", "dan"),
+}
 LINES = 12
 FLOOD_RECORD = "x" * 32 * 1024
 

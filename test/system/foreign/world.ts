@@ -10,6 +10,9 @@ import { until } from '../../support/wait.ts';
 export const SECRET = 'what-gateways-and-coordinators-share';
 export const ADA = 'token-of-ada';
 export const BOB = 'token-of-bob';
+/** Of the same tenants; first seen when a test needs a token that is remembered for 5 s. */
+export const EVE = 'token-of-eve';
+export const DAN = 'token-of-dan';
 
 /** A line that the coordinator tells about itself. */
 export interface Told {
@@ -89,8 +92,9 @@ export async function startForeignWorld(): Promise<ForeignWorld | undefined> {
       },
     },
   );
-  const url = await until(`the gateway listens: ${gateway.output()}`, () =>
-    /"url":"([^"]+)","msg":"gateway listens"/.exec(gateway.output())?.[1],
+  const url = await until(
+    `the gateway listens: ${gateway.output()}`,
+    () => /"url":"([^"]+)","msg":"gateway listens"/.exec(gateway.output())?.[1],
   );
   return {
     url,
@@ -148,6 +152,7 @@ async function* events(
   options: AskOptions & { signal?: AbortSignal } = {},
 ): AsyncGenerator<SseEvent> {
   const response = await send(url, `GET ${where}`, options);
-  if (!response.ok || !response.body) throw new Error(`${response.status}: ${await response.text()}`);
+  if (!response.ok || !response.body)
+    throw new Error(`${response.status}: ${await response.text()}`);
   yield* readEvents(response.body);
 }
