@@ -13,7 +13,7 @@ const CONNECTIONS = 64;
 /** In turn, so that a machine that changes its mind changes it for both. */
 const ROUNDS = 3;
 const ADDED_MS = 1;
-const SPEC = { name: 'edge', command: ['true'], resources: { cpuMillis: 64_000_000 } };
+const SPEC = { name: 'edge', command: ['true'], resources: { cpuMillis: 1_000_000 } };
 
 interface Way {
   rest: RequestShape;
@@ -37,7 +37,10 @@ export async function bridge(cluster: EdgeCluster, seconds: number): Promise<Row
       }
     }
     const [rest, grpc] = [middle(p50.rest), middle(p50.grpc)];
-    const note = `p50 ${grpc.toFixed(2)} ms by gRPC, ${rest.toFixed(2)} ms by REST; p99 ${middle(p99.grpc).toFixed(1)} and ${middle(p99.rest).toFixed(1)}; from the due time, ${PACE_PER_SECOND}/s, median of ${ROUNDS}`;
+    const note =
+      `p50 ${grpc.toFixed(2)} ms by gRPC, ${rest.toFixed(2)} ms by REST; ` +
+      `p99 ${middle(p99.grpc).toFixed(1)} and ${middle(p99.rest).toFixed(1)}; ` +
+      `from the due time, ${PACE_PER_SECOND}/s, median of ${ROUNDS}`;
     rows.push(row(`added by the bridge, p50 of ${name}`, rest - grpc, 'ms', ADDED_MS, note));
   }
   return rows;

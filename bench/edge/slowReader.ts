@@ -33,7 +33,11 @@ export async function slowReader(cluster: EdgeCluster, seconds: number): Promise
   for (const socket of stuck) socket.destroy();
   await client.cancelJob(clock);
   const [p99Before, p99During] = [percentile(before, 0.99), percentile(during, 0.99)];
-  const note = `p99 of ${READERS} readers: ${p99Before.toFixed(1)} ms without, ${p99During.toFixed(1)} ms beside ${SLOW_READERS} that read nothing; p50 ${percentile(before, 0.5).toFixed(1)} and ${percentile(during, 0.5).toFixed(1)}`;
+  const [p50Before, p50During] = [percentile(before, 0.5), percentile(during, 0.5)];
+  const note =
+    `p99 of ${READERS} readers: ${p99Before.toFixed(1)} ms without, ${p99During.toFixed(1)} ms ` +
+    `beside ${SLOW_READERS} that read nothing; ` +
+    `p50 ${p50Before.toFixed(1)} and ${p50During.toFixed(1)}`;
   return [
     row(
       'p99 of lines beside readers that are stuck, to without them',
@@ -50,9 +54,8 @@ function takeNothing({ port, token }: EdgeCluster, job: string): Socket {
   const socket = connect({ host: '127.0.0.1', port });
   socket.pause();
   socket.on('error', () => socket.destroy());
-  socket.write(
-    `GET /v1/jobs/${job}/logs?follow=true HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\n\r\n`,
-  );
+  socket.write(`GET /v1/jobs/${job}/logs?follow=true HTTP/1.1\r\nhost: x\r\n`);
+  socket.write(`authorization: Bearer ${token}\r\n\r\n`);
   return socket;
 }
 

@@ -15,7 +15,7 @@ export async function streams(cluster: EdgeCluster, count: number): Promise<Row[
   const { client, port, token, gateway } = cluster;
   // No machine has so many processors: it waits, and its log is quiet.
   const { id } = await client.submitJob(
-    { command: ['true'], resources: { cpuMillis: 64_000_000 }, startWithinMs: 3_600_000 },
+    { command: ['true'], resources: { cpuMillis: 1_000_000 }, startWithinMs: 3_600_000 },
     'followed',
   );
   const before = treeUsage(gateway.pid).residentBytes;
@@ -37,7 +37,9 @@ export async function streams(cluster: EdgeCluster, count: number): Promise<Row[
     const cpu = treeUsage(gateway.pid);
     await sleep(5_000);
     const idleMs = treeUsage(gateway.pid).cpuMs - cpu.cpuMs;
-    const note = `${(before / GIB).toFixed(2)} GiB before; opened in ${(openedMs / 1000).toFixed(1)} s; ${(idleMs / 50).toFixed(0)} % of a core while idle`;
+    const note =
+      `${(before / GIB).toFixed(2)} GiB before; opened in ${(openedMs / 1000).toFixed(1)} s; ` +
+      `${(idleMs / 50).toFixed(0)} % of a core while idle`;
     return [row(`memory of the gateway with ${count} streams`, most / GIB, 'GiB', MOST_GIB, note)];
   } finally {
     await holder.stop();

@@ -79,7 +79,7 @@ export interface LogPage {
 
 /**
  * What a coordinator elsewhere can do besides: pages as they come, in one call, read no faster than
- * they are taken. The first comes at once; without an error it ends at the job's end, or broken off.
+ * they are taken. The first comes at once. It ends at the job's end, or is broken off.
  */
 export interface LogFollower {
   followLogs(

@@ -2,16 +2,16 @@
 import { connect } from 'node:net';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { grpcIsHere } from '../support/python.ts';
 import { until } from '../support/wait.ts';
 import { ADA, BOB, DAN, EVE, SECRET } from './foreign/world.ts';
 import { startForeignWorld, type ForeignWorld } from './foreign/world.ts';
 
+const isHere = grpcIsHere();
+const it = test.runIf(isHere);
 let world: ForeignWorld;
-let isHere = true;
 beforeAll(async () => {
-  const started = await startForeignWorld();
-  isHere = started !== undefined;
-  if (started) world = started;
+  if (isHere) world = await startForeignWorld();
 });
 afterAll(() => world?.close());
 
@@ -33,8 +33,7 @@ const idsOf = (events: { id: string; event: string }[]): number[] =>
 const NUMBERS = Array.from({ length: 12 }, (_, at) => at + 1);
 
 describe('calls', () => {
-  test('submit, get, list and cancel, with who calls and the request’s own id', async (context) => {
-    if (!isHere) return context.skip();
+  it('submit, get, list and cancel, with who calls and the request’s own id', async () => {
     const headers = { 'x-request-id': 'asked-by-a-person' };
     const { status, json } = await world.ask('POST /v1/jobs', { body: spec('plain'), headers });
     expect(status).toBe(201);
@@ -60,8 +59,7 @@ describe('calls', () => {
     expect([others.status, others.json.detail]).toEqual([404, `there is no job ${id}`]);
   });
 
-  test('what it does not have is a 501 that says so', async (context) => {
-    if (!isHere) return context.skip();
+  it('what it does not have is a 501 that says so', async () => {
     const { status, json } = await world.ask('GET /v1/queue');
     expect([status, json.code]).toEqual([501, 'NOT_IMPLEMENTED']);
     expect(json.detail).toContain('no such call');
@@ -93,8 +91,7 @@ describe('errors', () => {
   const visible = ({ text, headers }: { text: string; headers: Headers }): string =>
     text + JSON.stringify([...headers]);
 
-  test.each(Object.entries(PASSED))('%s passes its words on', async (name, expected) => {
-    if (!isHere) return;
+  it.each(Object.entries(PASSED))('%s passes its words on', async (name, expected) => {
     const answer = await world.ask(`GET /v1/jobs/fail-${name}`);
     expect([answer.status, answer.json.code]).toEqual(expected);
     expect(answer.json.detail).toBe(`CANARY-message of ${name}`);
@@ -103,8 +100,7 @@ describe('errors', () => {
     }
   });
 
-  test.each(Object.entries(WITHHELD))('%s says nothing of its own', async (name, expected) => {
-    if (!isHere) return;
+  it.each(Object.entries(WITHHELD))('%s says nothing of its own', async (name, expected) => {
     const requestId = `withheld-${name}`;
     const headers = { 'x-request-id': requestId };
     const answer = await world.ask(`GET /v1/jobs/fail-${name}`, { headers });
@@ -120,23 +116,20 @@ describe('errors', () => {
     expect(others).toEqual([]);
   });
 
-  test.each(['raise', 'inside', 'lies'])('%s is a 500 without a word', async (kind) => {
-    if (!isHere) return;
+  it.each(['raise', 'inside', 'lies'])('%s is a 500 without a word', async (kind) => {
     const answer = await world.ask(`GET /v1/jobs/${kind}-1`);
     expect([answer.status, answer.json.code]).toEqual([500, 'INTERNAL']);
     expect(visible(answer)).not.toContain('CANARY');
   });
 
-  test('an error of Drover’s own kind keeps its code and hint', async (context) => {
-    if (!isHere) return context.skip();
+  it('an error of Drover’s own kind keeps its code and hint', async () => {
     const { status, json } = await world.ask('GET /v1/jobs/never-1');
     expect([status, json.code, json.detail, json.hint]).toEqual([
       ...[422, 'NEVER_FITS', 'too large', 'ask for less'],
     ]);
   });
 
-  test('what was sent in confidence is not repeated, nor logged', async (context) => {
-    if (!isHere) return context.skip();
+  it('what was sent in confidence is not repeated, nor logged', async () => {
     const answer = await world.ask('GET /v1/jobs/echo-1');
     expect([answer.status, answer.json.detail]).toEqual([400, 'you sent me [redacted], odd']);
     expect(world.gateway.output()).not.toContain(SECRET);
@@ -145,8 +138,7 @@ describe('errors', () => {
 });
 
 describe('streams', () => {
-  test('logs as events with id, event and data, and from where a client was', async (context) => {
-    if (!isHere) return context.skip();
+  it('logs as events with id, event and data, and from where a client was', async () => {
     const id = await submit('lines');
     const all = await allOf(`/v1/jobs/${id}/logs?follow=true`);
     expect(idsOf(all)).toEqual(NUMBERS);
@@ -160,8 +152,7 @@ describe('streams', () => {
     expect(opened[0]?.metadata).toMatchObject({ 'x-tenant-id': 'physics', 'x-user-id': 'ada' });
   });
 
-  test('metrics the same way', async (context) => {
-    if (!isHere) return context.skip();
+  it('metrics the same way', async () => {
     const id = await submit('lines');
     const all = await allOf(`/v1/jobs/${id}/metrics/stream`);
     expect(idsOf(all)).toEqual(NUMBERS);
@@ -171,16 +162,14 @@ describe('streams', () => {
     expect(idsOf(rest)).toEqual([12]);
   });
 
-  test('one that breaks in the middle goes on without gap or repetition', async (context) => {
-    if (!isHere) return context.skip();
+  it('one that breaks in the middle goes on without gap or repetition', async () => {
     const id = await submit('breaks');
     expect(idsOf(await allOf(`/v1/jobs/${id}/logs?follow=true`))).toEqual(NUMBERS);
     const opened = world.told().filter(({ call, job }) => call === 'StreamJobLogs' && job === id);
     expect(opened.map(({ after }) => after)).toEqual([0, 5]);
   });
 
-  test('a failure is a status at the start, and an event later', async (context) => {
-    if (!isHere) return context.skip();
+  it('a failure is a status at the start, and an event later', async () => {
     const first = await world.ask('GET /v1/jobs/fail-1/logs?follow=true');
     expect([first.status, first.json.code]).toEqual([500, 'INTERNAL']);
     expect(first.text).not.toContain('CANARY');
@@ -192,8 +181,7 @@ describe('streams', () => {
     expect(JSON.stringify(later)).not.toContain('CANARY');
   });
 
-  test('a client that leaves ends the call within a second', async (context) => {
-    if (!isHere) return context.skip();
+  it('a client that leaves ends the call within a second', async () => {
     const id = await submit('quiet');
     const leaving = new AbortController();
     const response = await fetch(`${world.url}/v1/jobs/${id}/logs?follow=true`, {
@@ -206,16 +194,14 @@ describe('streams', () => {
     await until('the call has ended', isOver, 1_000, 10);
   });
 
-  test('a slow reader holds the coordinator up, not the others, nor the memory', async (context) => {
-    if (!isHere) return context.skip();
+  it('a slow reader holds up the coordinator, not others, nor the memory', async () => {
     const id = await submit('flood');
     const before = residentBytes(world.gateway.pid);
     const { hostname, port } = new URL(world.url);
     const socket = connect({ host: hostname, port: Number(port) });
     socket.pause();
-    socket.write(
-      `GET /v1/jobs/${id}/logs?follow=true HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${ADA}\r\n\r\n`,
-    );
+    socket.write(`GET /v1/jobs/${id}/logs?follow=true HTTP/1.1\r\nhost: x\r\n`);
+    socket.write(`authorization: Bearer ${ADA}\r\n\r\n`);
     await until('it streams', () => world.told().some(({ job }) => job === id));
     const began = performance.now();
     const lines = await submit('lines');
@@ -239,8 +225,7 @@ function residentBytes(pid: number): number {
 }
 
 describe('a coordinator that is slow, dies and comes back', () => {
-  test('a followed log goes on behind the death of the server', async (context) => {
-    if (!isHere) return context.skip();
+  it('a followed log goes on behind the death of the server', async () => {
     const id = await submit('dies');
     const following = allOf(`/v1/jobs/${id}/logs?follow=true`);
     await until('it died', async () => {
@@ -253,8 +238,7 @@ describe('a coordinator that is slow, dies and comes back', () => {
     expect((await world.ask('GET /v1/jobs', { token: BOB })).status).toBe(200);
   });
 
-  test('jobs that were listed are shown meanwhile, marked, and to their tenant only', async (context) => {
-    if (!isHere) return context.skip();
+  it('jobs that were listed are shown meanwhile, marked, to their tenant only', async () => {
     const annotations = { model: '{"base":"tiny"}', training: '{"epochs":3}' };
     const id = await submit('slow', { annotations });
     await world.ask(`GET /v1/jobs/${id}`);
@@ -288,8 +272,7 @@ describe('a coordinator that is slow, dies and comes back', () => {
     expect(written.json.detail).toBe('The coordinator cannot be reached now');
   });
 
-  test('the truth replaces it when a job is opened', async (context) => {
-    if (!isHere) return context.skip();
+  it('the truth replaces it when a job is opened', async () => {
     await world.restart();
     // This server has forgotten every job.
     const gone = await world.ask('GET /v1/jobs/slow-0');

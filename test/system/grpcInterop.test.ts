@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startGrpcFake, type GrpcFake } from '../support/grpc.ts';
 import { freePort } from '../support/postgres.ts';
-import { grpcPython } from '../support/python.ts';
+import { grpcIsHere, grpcPython } from '../support/python.ts';
 import { startServer } from '../support/server.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -72,10 +72,10 @@ test('a refusal carries code, sentence and what to try', async () => {
   expect(detail).toContain('Ask whoever runs the cluster');
 });
 
-test('a Python client on a real controller: submit, list, follow output and metrics', async () => {
+const withPython = test.runIf(grpcIsHere());
+withPython('a Python client on a real controller: submit, list, follow', async () => {
   const stubs = mkdtempSync(join(tmpdir(), 'drover-stubs-'));
   const python = grpcPython(stubs);
-  if (!python) return;
   const port = await freePort();
   const env = { DROVER_GRPC_ENABLED: 'true', DROVER_GRPC_PORT: String(port) };
   const server = await startServer({ env });

@@ -1,6 +1,6 @@
 /**
- * A coordinator elsewhere with a cache beside it: what it lists is remembered, and what was
- * remembered is shown, marked, while it is away or slow. Everything but reading jobs passes through.
+ * A coordinator elsewhere with a cache beside it: what it lists is remembered, and shown, marked,
+ * while it is away or slow. Everything but reading jobs passes through.
  */
 import type { FastifyReply } from 'fastify';
 import type { Clock } from '../../lib/clock.ts';

@@ -21,6 +21,9 @@ function quickClock() {
 }
 
 const away = (): DroverError => new DroverError('UNAVAILABLE', 'away');
+const gone = (): Generator<LogPage> => {
+  throw away();
+};
 const record = (seq: number) => ({
   ...{ seq, task: 't', index: 0, attempt: 1, stream: 'stdout' as const, offset: 0, atMs: 0 },
   text: `${seq}`,
@@ -70,9 +73,7 @@ test('it is opened again behind the last page, and what comes twice is shown onc
         yield page(1, 2);
         throw away();
       },
-      function* () {
-        throw away();
-      },
+      gone,
       function* () {
         yield page(2, 3);
         yield { ...page(4), complete: true };
@@ -93,18 +94,13 @@ test('a coordinator that is away for too long is given up', async () => {
       yield page(1);
       throw away();
     },
-    function* (): Generator<LogPage> {
-      throw away();
-    },
+    gone,
   ];
   await expect(play(dead)).rejects.toThrow('away');
 });
 
 test('before anything was answered, and where something is wrong, it fails at once', async () => {
-  const never = function* (): Generator<LogPage> {
-    throw away();
-  };
-  await expect(play([never], { begun: false })).rejects.toThrow('away');
+  await expect(play([gone], { begun: false })).rejects.toThrow('away');
   const wrong = function* (): Generator<LogPage> {
     yield page(1);
     throw new DroverError('NOT_FOUND', 'gone');

@@ -46,7 +46,7 @@ export interface Connection {
     read: (response: Response) => Result,
     waitMs?: number,
   ) => Promise<Result>;
-  /** The same of a call that is answered piece by piece, until the signal or the limit of streams. */
+  /** The same of a call that is answered piece by piece, until the signal comes. */
   stream: <Response, Result>(
     metadata: Metadata,
     rpc: (options: CallOptions) => AsyncIterable<Response>,

@@ -60,7 +60,7 @@ export function failureOf(thrown: unknown): Failure {
     return { error: new DroverError(kind.code, kind.words), withheld: wordsOf(status) };
   }
   // A detail that contradicts its status was not written by Drover.
-  if (detail && isErrorCode(detail.code) && ERRORS[detail.code].grpc === Number(status.code)) {
+  if (detail && isErrorCode(detail.code) && grpcOf(detail.code) === status.code) {
     const hint = detail.hint === '' ? {} : { hint: detail.hint.slice(0, LONGEST_MESSAGE) };
     return { error: new DroverError(detail.code, message, hint) };
   }
@@ -79,6 +79,8 @@ function wordsOf(status: ConnectError): NonNullable<Failure['withheld']> {
   if (cause instanceof Error) details.push(describe(cause));
   return { status: Code[status.code], message: status.rawMessage, details };
 }
+
+const grpcOf = (code: ErrorCode): number => ERRORS[code].grpc;
 
 function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(ERRORS, code);

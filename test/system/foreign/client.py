@@ -25,7 +25,12 @@ def call(method, request):
     return method(request, metadata=metadata, timeout=30)
 
 
-script = "for i in 1 2 3; do echo line $i; echo '{\"step\": '$i', \"loss\": 0.5}' >> \"$DROVER_METRICS_FILE\"; done"
+script = """
+for i in 1 2 3; do
+  echo line $i
+  echo '{"step": '$i', "loss": 0.5}' >> "$DROVER_METRICS_FILE"
+done
+"""
 spec = job_pb2.JobSpec(name="from python", command=["sh", "-c", script])
 request = messages.SubmitJobRequest(spec=spec, idempotency_key="python-1")
 submitted = call(coordinator.SubmitJob, request)

@@ -59,12 +59,11 @@ export interface ForeignWorld {
   close(): Promise<void>;
 }
 
-export async function startForeignWorld(): Promise<ForeignWorld | undefined> {
+export async function startForeignWorld(): Promise<ForeignWorld> {
   const root = mkdtempSync(path.join(tmpdir(), 'drover-foreign-'));
   const stubs = path.join(root, 'stubs');
   mkdirSync(stubs);
   const python = grpcPython(stubs);
-  if (!python) return undefined;
   const script = path.join(import.meta.dirname, 'coordinator.py');
   let output = '';
   let port = 0;
