@@ -24,7 +24,8 @@ export interface EdgeCluster {
   close(): Promise<void>;
 }
 
-export async function startCluster(directory: string): Promise<EdgeCluster> {
+/** Without an agent what is submitted waits, and the scheduler has nothing to weigh. */
+export async function startCluster(directory: string, withAgent: boolean): Promise<EdgeCluster> {
   const [grpcPort, port] = [await freePort(), await freePort()];
   const data = join(directory, 'data');
   mkdirSync(data, { recursive: true });
@@ -64,7 +65,7 @@ export async function startCluster(directory: string): Promise<EdgeCluster> {
   const text = readFileSync(join(data, 'connection.json'), 'utf8');
   const { token, joinToken } = JSON.parse(text) as { token: string; joinToken: string };
   const agent = ['agent', '--join', url, joinToken, '--data', join(directory, 'agent')];
-  role(...agent, '--resources', 'cpus=64,mem=8Gi', '--name', 'bench');
+  if (withAgent) role(...agent, '--resources', 'cpus=64,mem=8Gi', '--name', 'bench');
   const direct = createGrpcCoordinator({ url: grpcUrl, apiSecret: SECRET });
   return {
     port,

@@ -36,7 +36,7 @@ const rows: Row[] = [];
 for (const name of values.only ?? Object.keys(SCENARIOS)) {
   const directory = mkdtempSync(join(values.dir, 'bench-edge-'));
   try {
-    const cluster = await startCluster(directory);
+    const cluster = await startCluster(directory, name === 'slow');
     try {
       rows.push(...((await SCENARIOS[name]?.(cluster)) ?? []));
     } finally {
