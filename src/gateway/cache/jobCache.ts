@@ -43,6 +43,14 @@ export interface JobCacheOptions {
 
 type Row = Record<string, SQLInputValue>;
 
+/** A job as it was seen; made into a row when it is written, which most are not. */
+interface Seen {
+  tenant: string;
+  job: JobView;
+  annotations: Record<string, string>;
+  atMs: number;
+}
+
 export class JobCache {
   readonly #options: JobCacheOptions;
   readonly #limits: typeof CACHE_LIMITS;
@@ -51,7 +59,7 @@ export class JobCache {
     'upsert' | 'forget' | 'one' | 'known' | 'list' | 'prune',
     StatementSync
   >;
-  #pending = new Map<string, Row>();
+  #pending = new Map<string, Seen>();
   #timer: Timer | undefined;
   #written = 0;
 
@@ -78,10 +86,9 @@ export class JobCache {
     for (const job of jobs) {
       if (this.#pending.size >= this.#limits.pending) break;
       const key = `${tenant}\n${job.id}`;
-      const row = this.#rowOf(tenant, job);
       // Lists come without what was asked for; what is known of it stays.
-      for (const block of CONFIG_BLOCKS) row[block] ??= this.#pending.get(key)?.[block] ?? null;
-      this.#pending.set(key, row);
+      const annotations = job.spec?.annotations ?? this.#pending.get(key)?.annotations ?? {};
+      this.#pending.set(key, { tenant, job, annotations, atMs: this.#options.clock.now() });
     }
     this.#timer ??= this.#options.clock.setTimer(this.#limits.delayMs, () => this.#write());
   }
@@ -132,27 +139,6 @@ export class JobCache {
     this.#database.close();
   }
 
-  #rowOf(tenant: string, { spec, ...view }: JobView): Row {
-    const blocks = spec?.annotations ?? {};
-    const isWrong = view.state === 'FAILED' || view.state === 'UNSCHEDULABLE';
-    return {
-      tenant,
-      id: view.id,
-      status: view.state,
-      priority: view.priority,
-      name: view.name,
-      owner: view.owner,
-      parent: view.parent,
-      ...Object.fromEntries(CONFIG_BLOCKS.map((block) => [block, blocks[block] ?? null])),
-      error: isWrong ? view.reason : null,
-      createdAtMs: view.createdAtMs,
-      startedAtMs: view.startedAtMs,
-      endedAtMs: view.endedAtMs,
-      seenAtMs: this.#options.clock.now(),
-      view: JSON.stringify(view),
-    };
-  }
-
   #write(): void {
     this.#timer = undefined;
     this.#attempt(() => this.#writeBatch());
@@ -170,7 +156,7 @@ export class JobCache {
     for (const [key] of batch) this.#pending.delete(key);
     this.#database.exec('begin');
     try {
-      for (const [, row] of batch) this.#statements.upsert.run(row);
+      for (const [, seen] of batch) this.#statements.upsert.run(rowOf(seen));
       this.#written += batch.length;
       const { rows } = this.#limits;
       if (this.#written >= Math.min(1_000, rows)) {
@@ -197,6 +183,26 @@ export class JobCache {
       return undefined;
     }
   }
+}
+
+function rowOf({ tenant, job: { spec: _, ...view }, annotations, atMs }: Seen): Row {
+  const isWrong = view.state === 'FAILED' || view.state === 'UNSCHEDULABLE';
+  return {
+    tenant,
+    id: view.id,
+    status: view.state,
+    priority: view.priority,
+    name: view.name,
+    owner: view.owner,
+    parent: view.parent,
+    ...Object.fromEntries(CONFIG_BLOCKS.map((block) => [block, annotations[block] ?? null])),
+    error: isWrong ? view.reason : null,
+    createdAtMs: view.createdAtMs,
+    startedAtMs: view.startedAtMs,
+    endedAtMs: view.endedAtMs,
+    seenAtMs: atMs,
+    view: JSON.stringify(view),
+  };
 }
 
 const CURSOR = 'cache:';

@@ -68,7 +68,7 @@ export function connect(options: GrpcCoordinatorOptions): Connection {
   const headersOf = (metadata: Metadata): Metadata => {
     const requestId = requestScope.getStore() ?? random.hex(8);
     const headers = { [METADATA.requestId]: requestId, ...bearer, ...secret, ...metadata };
-    refuseUnprintable(headers);
+    refuseUnprintable(headers[METADATA.authorization] ?? '');
     return headers;
   };
   return {
@@ -177,11 +177,10 @@ function httpUrl({ url, insecure }: GrpcCoordinatorOptions): string {
 }
 
 /** A token can come from anybody; one that no header can carry is nobody's. */
-function refuseUnprintable(headers: Record<string, string>): void {
-  for (const [name, value] of Object.entries(headers)) {
-    if (/^[\x20-\x7e]*$/.test(value)) continue;
-    throw new DroverError('UNAUTHENTICATED', `${name} holds characters no token has`);
-  }
+function refuseUnprintable(authorization: string): void {
+  if (/^[\x20-\x7e]*$/.test(authorization)) return;
+  const detail = `${METADATA.authorization} holds characters no token has`;
+  throw new DroverError('UNAUTHENTICATED', detail);
 }
 
 /** An answer we cannot read is the controller's fault, not the user's. */
