@@ -1,5 +1,5 @@
 /** Who is asked about a token, what is remembered, and the key file. */
-import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -228,6 +228,14 @@ describe('the key file', () => {
     write(stringify([entry]));
     nowMs += AUTH_LIMITS.fileCheckMs;
     expect(await authenticate(secret)).toMatchObject({ user: 'ada' });
+  });
+
+  test('one that everybody may write to is not believed', async () => {
+    write(stringify([entry]));
+    chmodSync(path, 0o666);
+    await expect(setUp({ keyFile: path })).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    chmodSync(path, 0o600);
+    await setUp({ keyFile: path });
   });
 
   test.for<[string, string]>([

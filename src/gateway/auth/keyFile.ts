@@ -19,6 +19,9 @@ export interface KeyFileOptions {
 /** What tokens of the file have as their issuer. */
 const KEY_FILE_ISSUER = 'key-file';
 
+/** Who can add a line can be anybody. */
+const EVERYBODY_WRITES = 0o002;
+
 type Keys = ReadonlyMap<string, GatewayKeyEntry>;
 
 export class KeyFile {
@@ -61,7 +64,8 @@ export class KeyFile {
   async #look(before: Promise<Keys>): Promise<Keys> {
     const { path, log } = this.#options;
     try {
-      const { mtimeMs, ctimeMs, size, ino } = await stat(path);
+      const { mtimeMs, ctimeMs, size, ino, mode } = await stat(path);
+      if ((mode & EVERYBODY_WRITES) !== 0) throw new Error('everybody may write to it');
       const stamp = [mtimeMs, ctimeMs, size, ino].join(' ');
       if (stamp === this.#stamp) return await before;
       const keys = parseKeyFile(await readFile(path, 'utf8'));
