@@ -4,6 +4,7 @@ import type { Principal } from '../../src/model/token.ts';
 import { jobSpec } from '../../src/protocol/jobSpec.ts';
 import { COUNTER, paced, type RequestShape } from '../jobs/support/loader.ts';
 import { percentile } from '../jobs/support/measure.ts';
+import { treeUsage } from '../jobs/support/processes.ts';
 import type { Row } from '../jobs/support/report.ts';
 import type { EdgeCluster } from './cluster.ts';
 import { row } from './rows.ts';
@@ -12,6 +13,7 @@ const PACE_PER_SECOND = 1000;
 const CONNECTIONS = 64;
 /** In turn; the best counts, as a shared machine is only ever slower than itself. */
 const ROUNDS = 5;
+const WARMUP_SECONDS = 1;
 const ADDED_MS = 1;
 const SPEC = { name: 'edge', command: ['true'], resources: { cpuMillis: 1_000_000 } };
 
@@ -28,10 +30,14 @@ export async function bridge(cluster: EdgeCluster, seconds: number): Promise<Row
   for (const [name, way] of Object.entries(ways)) {
     const p50: Record<'rest' | 'grpc', number[]> = { rest: [], grpc: [] };
     const p99: Record<'rest' | 'grpc', number[]> = { rest: [], grpc: [] };
+    const cpuMs: number[] = [];
     for (let round = 0; round < ROUNDS; round++) {
       for (const which of ['grpc', 'rest'] as const) {
+        const before = treeUsage(cluster.gateway.pid).cpuMs;
         const latencies =
           which === 'rest' ? await overRest(cluster, way, seconds) : await overGrpc(way, seconds);
+        const used = treeUsage(cluster.gateway.pid).cpuMs - before;
+        if (which === 'rest') cpuMs.push(used / (PACE_PER_SECOND * (seconds + WARMUP_SECONDS)));
         p50[which].push(percentile(latencies, 0.5));
         p99[which].push(percentile(latencies, 0.99));
       }
@@ -42,6 +48,8 @@ export async function bridge(cluster: EdgeCluster, seconds: number): Promise<Row
       `p99 ${Math.min(...p99.grpc).toFixed(1)} and ${Math.min(...p99.rest).toFixed(1)}; ` +
       `from the due time, ${PACE_PER_SECOND}/s, best of ${ROUNDS}`;
     rows.push(row(`added by the bridge, p50 of ${name}`, rest - grpc, 'ms', ADDED_MS, note));
+    const each = `processor time of the gateway for a ${name}`;
+    rows.push(row(each, Math.min(...cpuMs), 'ms', null, 'steadier than times on a busy machine'));
   }
   return rows;
 }
@@ -84,7 +92,7 @@ async function overRest({ port }: EdgeCluster, { rest }: Way, seconds: number): 
     request: { ...rest, headers },
     connections: CONNECTIONS,
     seconds,
-    warmupSeconds: 1,
+    warmupSeconds: WARMUP_SECONDS,
     perSecond: PACE_PER_SECOND,
   });
   return latenciesMs;
@@ -92,7 +100,7 @@ async function overRest({ port }: EdgeCluster, { rest }: Way, seconds: number): 
 
 /** As `paced` does it, with lanes instead of connections: HTTP/2 has them inside. */
 async function overGrpc({ grpc }: Way, seconds: number): Promise<number[]> {
-  const warmup = PACE_PER_SECOND;
+  const warmup = WARMUP_SECONDS * PACE_PER_SECOND;
   const total = warmup + seconds * PACE_PER_SECOND;
   const latenciesMs: number[] = [];
   const began = performance.now();

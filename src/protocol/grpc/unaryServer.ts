@@ -72,7 +72,10 @@ async function serveCall(options: Call): Promise<void> {
   if (!isGrpc(headers)) return respond(stream, { ':status': 415 });
   const left = new AbortController();
   const context = contextOf(options, left.signal);
-  stream.once('close', () => left.abort(LEFT));
+  let isAnswered = false;
+  stream.once('close', () => {
+    if (!isAnswered) left.abort(LEFT);
+  });
   // A client that leaves breaks its stream, which is no matter of ours.
   stream.on('error', () => {});
   try {
@@ -82,6 +85,7 @@ async function serveCall(options: Call): Promise<void> {
     response.writeHead(200, { 'content-type': GRPC, [METADATA.requestId]: requestId });
     response.addTrailers({ 'grpc-status': '0' });
     response.end(answer);
+    isAnswered = true;
   } catch (error) {
     const requestId = context.requestHeader.get(METADATA.requestId) ?? '';
     const status = setTrailerStatus(new Headers(), toConnectError(error, requestId, log));
