@@ -1,0 +1,45 @@
+/** A policy on the jobs of a call: all as they are accepted, or one error that names every rule. */
+import { DroverError } from '../../lib/errors.ts';
+import type { JobSpec } from '../job.ts';
+import { evaluatorFor, type Violation } from './evaluate.ts';
+import type { Who } from './match.ts';
+import type { Policy } from './schema.ts';
+
+/** Of a call with many jobs each different sentence is told once, and not more of them than this. */
+const TOLD_VIOLATIONS = 30;
+
+export function applyPolicy(policy: Policy | null, who: Who, specs: JobSpec[]): JobSpec[] {
+  const evaluator = policy && evaluatorFor(policy, who);
+  if (!evaluator) return specs;
+  const told = new Map<string, Violation>();
+  const rules = new Set<string>();
+  const accepted = specs.map((spec, at) => {
+    const verdict = evaluator.judge(spec);
+    for (const violation of verdict.violations) {
+      rules.add(violation.rule);
+      const key = `${violation.rule} ${violation.what}`;
+      if (told.has(key) || told.size >= TOLD_VIOLATIONS) continue;
+      const which = specs.length > 1 ? `${nameOf(spec, at)}: ` : '';
+      told.set(key, { ...violation, what: which + violation.what });
+    }
+    return verdict.spec;
+  });
+  if (rules.size > 0) throw refusal([...told.values()], [...rules].toSorted());
+  return accepted;
+}
+
+function refusal(violations: readonly Violation[], rules: readonly string[]): DroverError {
+  const sentences = violations.map(
+    ({ rule, what, because }) => `rule "${rule}": ${what}${because && ` (${because})`}`,
+  );
+  const told = new Set(violations.map(({ rule }) => rule));
+  const untold = rules.filter((rule) => !told.has(rule));
+  if (untold.length > 0) sentences.push(`and by ${untold.join(', ')}`);
+  return new DroverError('POLICY', `the site does not allow it: ${sentences.join('; ')}`, {
+    hint: 'ask for what is allowed; an operator can try it with: drover policy test',
+  });
+}
+
+function nameOf({ name }: JobSpec, at: number): string {
+  return name === '' ? `job ${at + 1}` : `job ${at + 1} (${JSON.stringify(name.slice(0, 60))})`;
+}
