@@ -33,6 +33,7 @@ import { packSpecs } from '../model/spec.ts';
 import { COORDINATOR_CALLS, type Coordinator } from '../protocol/coordinator.ts';
 import { decodeLogFrames } from '../protocol/logFrames.ts';
 import type { StoreSettings } from '../store/open.ts';
+import { checkPolicyFile } from './policyFile.ts';
 import { startThread } from './threads/start.ts';
 import type { PackedCalls, StateThreadOptions } from './threads/state.ts';
 
@@ -51,6 +52,8 @@ export async function startController(
   tokens: { admin: string; join: string },
   log: Log,
 ): Promise<RunningController> {
+  // Here it can be told to whoever starts it; the thread that uses it reads it again.
+  checkPolicyFile(settings.policy.file);
   const options: StateThreadOptions = {
     store: storeSettings(settings),
     logs: {
@@ -76,6 +79,7 @@ export async function startController(
     },
     secrets: settings.secrets,
     notify: settings.notify,
+    policyFile: settings.policy.file,
     tokens,
     level: settings.logs.level,
   };

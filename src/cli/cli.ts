@@ -24,6 +24,7 @@ import { logsCommand } from './logs.ts';
 import { metricsCommand } from './metrics.ts';
 import { nearest } from '../lib/nearest.ts';
 import { notebookCommand } from './notebook.ts';
+import { policyCommand } from './policy.ts';
 import { profileCommand } from './profile.ts';
 import { psCommand } from './ps.ts';
 import { queueCommand } from './queue.ts';
@@ -84,6 +85,7 @@ const cliCommands: Command[] = [
   budgetCommand,
   usageCommand,
   auditCommand,
+  policyCommand,
   loginCommand,
   contextCommand,
   createCompletion(() => cliCommands),

@@ -5,8 +5,10 @@ import { allows } from '../core/placement/constraints.ts';
 import { costOf, hourMicros } from '../core/money.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { JobSpec } from '../model/job.ts';
+import { applyPolicy } from '../model/policy/refusal.ts';
 import type { PlanView } from '../protocol/budgets.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
+import type { PolicySource } from '../protocol/policy.ts';
 import { requestOf } from '../state/requests.ts';
 import type { State } from '../state/state.ts';
 import type { Committer } from './committer.ts';
@@ -19,14 +21,16 @@ export interface PlanOptions {
   committer: Committer;
   clock: Clock;
   pools: readonly PoolPolicy[];
+  policy: PolicySource;
 }
 
 type Option = PlanView['options'][number];
 
 export function createPlan(options: PlanOptions): Pick<Coordinator, 'plan'> {
-  const { state, planner, settled, committer, clock, pools } = options;
+  const { state, planner, settled, committer, clock, pools, policy } = options;
   return {
-    async plan(who, spec) {
+    async plan(who, asked) {
+      const [spec = asked] = applyPolicy(policy.current(), who, [asked]);
       const request = requestOf({ tenant: who.tenant, owner: who.user, spec });
       const never = neverFits(spec, pools, state.pools);
       const joined = [...state.pools].filter((name) => !pools.some((pool) => pool.name === name));

@@ -41,6 +41,7 @@ test('it is OpenAPI 3.1 and names every route', () => {
     '/metrics',
     '/readyz',
     '/v1/audit',
+    '/v1/policy',
     '/v1/budgets',
     '/v1/budgets/{tenant}',
     '/v1/budgets/{tenant}/users/{user}',

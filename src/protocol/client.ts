@@ -17,6 +17,7 @@ import type {
 } from './jobs.ts';
 import type { SubmittedSpec } from './jobSpec.ts';
 import type { MetricSeries } from './metrics.ts';
+import type { PolicyView } from './policy.ts';
 import type { ReceiptView } from './receipt.ts';
 import type { WhyView } from './why.ts';
 
@@ -152,6 +153,7 @@ export function createClient(options: HttpOptions) {
     collectBlobs: (apply: boolean) =>
       post<CollectionView>('/v1/gc', { body: { apply }, timeoutMs: COLLECT_TIMEOUT_MS }),
     usage: (query: UsageQuery) => get<UsageRow[]>('/v1/usage', { ...query }),
+    policy: () => get<PolicyView>('/v1/policy'),
     listAudit: (page: PageOptions) => list<EventView>('/v1/audit', { ...page }),
     listTokens: (page: PageOptions) => list<TokenView>('/v1/tokens', { ...page }),
     createToken: (body: Partial<CreateToken>) => post<TokenView>('/v1/tokens', { body }),

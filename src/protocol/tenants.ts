@@ -2,6 +2,8 @@
 import { z } from 'zod';
 import { clean } from './texts.ts';
 
+export { LEAVING_JOBS, type LeavingJobs } from '../model/tenant.ts';
+
 export const TENANT_LIMITS = { nameLength: 100, userLength: 200, noteLength: 1000, roles: 32 };
 
 export const tenantName = clean(TENANT_LIMITS.nameLength).min(1);
@@ -33,9 +35,6 @@ export const userInput = z.strictObject({
 });
 export type UserInput = z.infer<typeof userInput>;
 
-/** What becomes of the jobs of somebody who leaves. */
-export const LEAVING_JOBS = ['keep', 'cancel'] as const;
-export type LeavingJobs = (typeof LEAVING_JOBS)[number];
 
 export const userView = z
   .object({

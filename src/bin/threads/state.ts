@@ -19,6 +19,7 @@ import { openSecrets } from '../../secrets/open.ts';
 import type { Store } from '../../store/contract.ts';
 import { HISTORY_CALLS, historyClient, type HistoryCalls } from '../../store/historyCalls.ts';
 import { rebuild, type StoreSettings } from '../../store/open.ts';
+import { openPolicy } from '../policyFile.ts';
 import type { LogCalls, LogThreadOptions } from './logs.ts';
 import { startThread, type ThreadData } from './start.ts';
 
@@ -28,6 +29,7 @@ export interface StateThreadOptions {
   controller: ControllerSettings;
   secrets: SecretSettings;
   notify: NotifySettings;
+  policyFile: string;
   tokens: { admin: string; join: string };
   level: string;
 }
@@ -95,6 +97,7 @@ async function boot(): Promise<void> {
     HISTORY_CALLS,
     died,
   );
+  const policy = openPolicy(options.policyFile, { clock: systemClock, log });
   const snapshot = await rebuild(options.store, controllerRow, nowMs);
   const controller = createController({
     snapshot,
@@ -106,6 +109,7 @@ async function boot(): Promise<void> {
     jobMetrics,
     secrets: openSecrets(options.secrets, process.env),
     channels: await channels(),
+    policy,
     clock: systemClock,
     random: systemRandom,
     log,
@@ -129,6 +133,7 @@ async function boot(): Promise<void> {
     'the controller is up',
   );
   stop.push(
+    async () => policy.close(),
     () => controller.close(),
     () => logs.calls.close(),
     () => reader.calls.close(),

@@ -48,14 +48,12 @@ export function evaluatorFor(policy: Policy, who: Who): Evaluator | null {
     const fitting = rules.filter((rule) => appliesTo(rule, who, whole));
     const violations = violationsOf(fitting, whole);
     const narrowed = poolConstraints(fitting, whole);
-    if (narrowed.some(({ operator, values }) => operator === 'IN' && values.length === 0)) {
-      violations.push(...noPoolLeft(fitting));
-    }
+    if (!narrowed) violations.push(...noPoolLeft(fitting));
     return {
-      spec: narrow(whole, narrowed),
+      spec: narrow(whole, narrowed ?? []),
       violations: violations.toSorted(byRule),
       filled,
-      narrowed,
+      narrowed: narrowed ?? [],
       rules: fitting.map(({ name }) => name),
     };
   };

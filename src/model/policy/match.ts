@@ -1,6 +1,7 @@
 /** Whom and what a default or a rule is about. */
 import { anyMatches } from '../../lib/glob.ts';
 import type { JobSpec } from '../job.ts';
+import { scopesOf } from '../roles.ts';
 import type { Principal } from '../token.ts';
 import { fullImageName } from './images.ts';
 import type { DefaultMatch, RuleMatch } from './schema.ts';
@@ -81,6 +82,6 @@ function tasksAtOnce({ shape }: JobSpec): number {
   return shape.limit > 0 ? Math.min(shape.limit, tasks) : tasks;
 }
 
-function holds(who: Who, role: string): boolean {
-  return (who.scopes as readonly string[]).includes(role);
+function holds({ scopes }: Who, role: string): boolean {
+  return scopesOf([role]).every((scope) => scopes.includes(scope));
 }

@@ -4,8 +4,11 @@ import type { Constraint } from '../placement.ts';
 import { poolsOf } from './match.ts';
 import type { PolicyRule } from './schema.ts';
 
-/** In an order of their own: the same rules in another order give the same constraints. */
-export function poolConstraints(rules: readonly PolicyRule[], spec: JobSpec): Constraint[] {
+/**
+ * In an order of their own: the same rules in another order give the same constraints. Null: there
+ * is no pool that all of them allow.
+ */
+export function poolConstraints(rules: readonly PolicyRule[], spec: JobSpec): Constraint[] | null {
   if (poolsOf(spec)) return [];
   let allowed: string[] | null = null;
   const denied = new Set<string>();
@@ -15,7 +18,8 @@ export function poolConstraints(rules: readonly PolicyRule[], spec: JobSpec): Co
     if (allow) allowed = allowed ? allowed.filter((name) => allow.includes(name)) : allow;
   }
   if (!allowed) return [...denied].toSorted().map((name) => onPool('NE', [name]));
-  return [onPool('IN', [...new Set(allowed)].filter((name) => !denied.has(name)).toSorted())];
+  const left = [...new Set(allowed)].filter((name) => !denied.has(name));
+  return left.length > 0 ? [onPool('IN', left.toSorted())] : null;
 }
 
 function onPool(operator: 'NE' | 'IN', values: string[]): Constraint {

@@ -28,6 +28,21 @@ export function applyPolicy(policy: Policy | null, who: Who, specs: JobSpec[]): 
   return accepted;
 }
 
+/** Refuses a change that breaks rules which the job did not break before. */
+export function refuseChange(
+  policy: Policy | null,
+  who: Who,
+  before: JobSpec,
+  after: JobSpec,
+): void {
+  const evaluator = policy && evaluatorFor(policy, who);
+  if (!evaluator) return;
+  const keyOf = ({ rule, what }: Violation): string => `${rule} ${what}`;
+  const known = new Set(evaluator.judge(before).violations.map(keyOf));
+  const fresh = evaluator.judge(after).violations.filter((one) => !known.has(keyOf(one)));
+  if (fresh.length > 0) throw refusal(fresh, []);
+}
+
 function refusal(violations: readonly Violation[], rules: readonly string[]): DroverError {
   const sentences = violations.map(
     ({ rule, what, because }) => `rule "${rule}": ${what}${because && ` (${because})`}`,

@@ -8,6 +8,8 @@ import { Glob } from '../../lib/glob.ts';
 import { PRIORITIES } from '../job.ts';
 import { TRUSTS } from '../placement.ts';
 import { DEVICE_KINDS } from '../resources.ts';
+import { ROLE_NAMES } from '../roles.ts';
+import { LEAVING_JOBS } from '../tenant.ts';
 import { SCOPES } from '../token.ts';
 import { fullImageName } from './images.ts';
 
@@ -18,11 +20,10 @@ export const POLICY_LIMITS = {
   rules: 500,
   patterns: 1000,
   patternLength: 1024,
+  poolNames: 32,
 } as const;
 
 const SHAPES = ['single', 'array', 'gang'] as const;
-/** What happens to the work of somebody who leaves. */
-const LEAVING = ['keep', 'cancel'] as const;
 
 /** What a job may hold must stand in its defaults too. */
 const text = z
@@ -35,7 +36,10 @@ const globs = z.array(glob).min(1).max(POLICY_LIMITS.patterns);
 /** Compared with the whole name, registry and all: `ubuntu` alone would match nothing. */
 const imageGlob = word.superRefine(checkImagePattern).transform((text) => new Glob(text));
 const imageGlobs = z.array(imageGlob).min(1).max(POLICY_LIMITS.patterns);
-const names = z.array(z.string().min(1).max(100)).min(1).max(POLICY_LIMITS.patterns);
+const names = z
+  .array(z.string().min(1).max(100))
+  .min(1)
+  .max(POLICY_LIMITS.poolNames);
 const count = z.int().min(0);
 const duration = z.union([z.string(), z.int()]).transform((written, context) => {
   const ms = readDuration(String(written));
@@ -51,7 +55,7 @@ const whoMatch = {
   users: globs.optional(),
   /** Roles and scopes: who may do at least as much as one of them. */
   roles: z
-    .array(z.enum(SCOPES))
+    .array(z.enum([...ROLE_NAMES, ...SCOPES]))
     .min(1)
     .optional(),
   /** The job has each of these labels, with such a value. */
@@ -142,7 +146,7 @@ const rule = z.strictObject({
 });
 export type PolicyRule = z.output<typeof rule>;
 
-const leaving = z.strictObject({ jobs: z.enum(LEAVING).default('keep') });
+const leaving = z.strictObject({ jobs: z.enum(LEAVING_JOBS).default('keep') });
 
 export const policySchema = z
   .strictObject({

@@ -1,0 +1,293 @@
+/** What defaults fill in, whom rules refuse and with which words. */
+import { describe, expect, test } from 'vitest';
+import { jobSpec, type SubmittedSpec } from '../../protocol/jobSpec.ts';
+import type { JobSpec } from '../job.ts';
+import { scopesOf } from '../roles.ts';
+import { evaluatorFor, type Explained } from './evaluate.ts';
+import type { Who } from './match.ts';
+import { readPolicy } from './read.ts';
+import { applyPolicy, refuseChange } from './refusal.ts';
+
+const ADA: Who = { tenant: 'vision', user: 'ada', scopes: scopesOf(['user']) };
+const BOB: Who = { tenant: 'guest-7', user: 'bob', scopes: scopesOf(['user']) };
+const BOSS: Who = { tenant: 'vision', user: 'boss', scopes: scopesOf(['operator']) };
+const HASH = 'a'.repeat(64);
+
+const job = (more: Partial<SubmittedSpec> = {}): JobSpec =>
+  jobSpec.parse({ command: ['true'], ...more });
+const explain = (text: string, spec: JobSpec, who: Who = ADA): Explained =>
+  evaluatorFor(readPolicy('p', text), who)?.explain(spec) ?? {
+    ...{ spec, violations: [], filled: [], narrowed: [], rules: [] },
+  };
+const rule = (demand: string, more = ''): string =>
+  `rules:\n  - name: r\n${more}    require: ${demand}\n`;
+const broken = (text: string, spec: Partial<SubmittedSpec>, who: Who = ADA): string[] =>
+  explain(text, job(spec), who).violations.map(({ what }) => what);
+
+describe('defaults', () => {
+  const text = `
+defaults:
+  - match: { labels: { stage: draft } }
+    timeLimit: 10m
+    priority: interactive
+  - match: { tenants: [guest-*] }
+    pool: guests
+    trust: restricted
+    image: python:3.13
+  - timeLimit: 4h
+    retries: 2
+    env: { A: site, B: site }
+    labels: { site: berlin }
+`;
+  test('fill in what was not said; the first that fits decides', () => {
+    const { spec, filled } = explain(text, job({ labels: { stage: 'draft' }, env: { A: 'mine' } }));
+    expect(spec).toMatchObject({ timeLimitMs: 600_000, priority: 'interactive', retries: 2 });
+    expect(spec.env).toEqual({ A: 'mine', B: 'site' });
+    expect(spec.labels).toEqual({ stage: 'draft', site: 'berlin' });
+    expect(filled).toContainEqual({ what: 'timeLimit', value: '10m', from: 1 });
+    expect(filled).toContainEqual({ what: 'env.B', value: 'site', from: 3 });
+    expect(explain(text, job()).spec).toMatchObject({ timeLimitMs: 4 * 3_600_000, pool: '' });
+  });
+
+  test('leave what was said', () => {
+    const said = job({
+      timeLimitMs: 5000,
+      retries: 1,
+      priority: 'production',
+      env: { A: '1', B: '2' },
+      labels: { site: 'here', stage: 'draft' },
+    });
+    expect(explain(text, said).spec).toBe(said);
+    const pinned = [{ attribute: 'pool', operator: 'EQ' as const, values: ['lab'] }];
+    expect(explain(text, job({ placement: { constraints: pinned } }), BOB).spec.pool).toBe('');
+    const locked = explain(text, job({ environment: { lock: 'uv.lock' } }), BOB).spec;
+    expect(locked.environment?.image).toBe('');
+  });
+
+  test('give a guest pool, trust and image', () => {
+    const { spec } = explain(text, job(), BOB);
+    expect(spec).toMatchObject({ pool: 'guests', environment: { image: 'python:3.13' } });
+    expect(spec.placement.trust).toBe('restricted');
+    expect(jobSpec.parse(spec)).toEqual(spec);
+  });
+});
+
+describe('demands', () => {
+  const array = (tasks: number): SubmittedSpec['shape'] => ({
+    kind: 'array',
+    indices: Array.from({ length: tasks }, (_, at) => at),
+    limit: 2,
+  });
+  test.each<[string, Partial<SubmittedSpec>, string | null]>([
+    ['{ timeLimitRequired: true }', {}, 'it has no time limit; say one with --time'],
+    ['{ timeLimitRequired: true }', { timeLimitMs: 1 }, null],
+    ['{ longestTimeLimit: 1d }', {}, 'it has no time limit; at most 1d is allowed'],
+    ['{ longestTimeLimit: 1d }', { timeLimitMs: 86_400_000 }, null],
+    [
+      '{ longestTimeLimit: 1d }',
+      { timeLimitMs: 3 * 86_400_000 },
+      'the time limit 3d is over the longest allowed, 1d',
+    ],
+    ['{ trusts: [restricted] }', {}, 'the trust is normal; allowed are restricted'],
+    [
+      '{ priorities: [batch, interactive] }',
+      { priority: 'production' },
+      'the priority is production; allowed are batch, interactive',
+    ],
+    ['{ mostDevices: 3 }', { resources: { device: { count: 3 } } }, null],
+    [
+      '{ mostDevices: 3 }',
+      { resources: { device: { count: 2 } }, shape: array(9) },
+      'it has 4 devices at once, at most 3 are allowed',
+    ],
+    [
+      '{ mostDevices: 3 }',
+      { resources: { device: { count: 1 } }, shape: { kind: 'gang', size: 4 } },
+      'it has 4 devices at once, at most 3 are allowed',
+    ],
+    ['{ mostDevices: 1 }', { resources: { device: { share: 500 } }, shape: array(9) }, null],
+    ['{ mostDevices: 0 }', {}, null],
+    [
+      '{ mostDevicesPerTask: 1 }',
+      { resources: { device: { count: 2 } } },
+      'it has 2 devices for each task, at most 1 are allowed',
+    ],
+    ['{ mostArrayTasks: 8 }', { shape: array(9) }, 'it has 9 array tasks, at most 8 are allowed'],
+    [
+      '{ mostGangTasks: 1 }',
+      { shape: { kind: 'gang', size: 2 } },
+      'it has 2 tasks of a gang, at most 1 are allowed',
+    ],
+    ['{ mostRetries: 1 }', { retries: 2 }, 'it has 2 retries, at most 1 are allowed'],
+    ['{ labels: { team: [a*] } }', {}, 'the label team is missing; allowed are a*'],
+    [
+      '{ labels: { team: [a*] } }',
+      { labels: { team: 'b' } },
+      'the label team="b" is not allowed; allowed are a*',
+    ],
+    ['{ labels: { team: [a*] } }', { labels: { team: 'abc' } }, null],
+    ['{ labels: { toString: [a*] } }', {}, 'the label toString is missing; allowed are a*'],
+    ['{ refuse: not today }', {}, 'not today'],
+    [
+      '{ secrets: { deny: [ROOT*] } }',
+      { secrets: [{ name: 'ROOT_KEY' }] },
+      'the secret "ROOT_KEY" is not allowed: ROOT* is denied',
+    ],
+    [
+      '{ secrets: { allow: [A] } }',
+      { environment: { image: 'x', registrySecret: 'B' } },
+      'the secret "B" is not allowed; allowed are A',
+    ],
+    [
+      '{ workdirs: { allow: [/scratch/*] } }',
+      { workdir: '/scratch/../etc' },
+      'the directory "/scratch/../etc" is not allowed; allowed are /scratch/*',
+    ],
+    ['{ workdirs: { allow: [/scratch/*] } }', { workdir: '/scratch//a' }, null],
+  ])('%s on %j', (demand, spec, what) => {
+    expect(broken(rule(demand), spec)).toEqual(what === null ? [] : [what]);
+  });
+
+  test.each<[string, string, boolean]>([
+    ['{ allow: [docker.io/library/*] }', 'ubuntu:24.04', true],
+    ['{ allow: [docker.io/library/*] }', 'docker://ubuntu', true],
+    ['{ allow: [docker.io/library/*] }', 'library.evil.org/ubuntu', false],
+    ['{ allow: [docker.io/library/*] }', 'someone/ubuntu', false],
+    ['{ deny: [docker.io/*] }', 'ubuntu', false],
+    ['{ deny: [docker.io/*] }', 'index.docker.io/library/ubuntu', false],
+    ['{ deny: [docker.io/*] }', 'Docker.IO/library/ubuntu', false],
+    ['{ deny: [docker.io/*] }', 'registry.example.org/lab/x', true],
+    ['{ allow: ["*"], deny: ["*:latest"] }', 'a.org/x:latest', false],
+    ['{ allow: [/images/*] }', '/images/../home/x.sif', false],
+    ['{ digestRequired: true }', 'a.org/x:1', false],
+    ['{ digestRequired: true }', `a.org/x@sha256:${HASH}`, true],
+    ['{ required: true }', '', false],
+    ['{ allow: [a.org/*] }', '', true],
+  ])('images: %s on %s: %s', (images, image, isAllowed) => {
+    const found = broken(rule(`{ images: ${images} }`), { environment: { image } });
+    expect(found.length === 0).toBe(isAllowed);
+  });
+
+  test.each<[string, string, boolean]>([
+    ['{ allow: ["pool:///shared/*"] }', 'pool:///shared/a', true],
+    ['{ allow: ["pool:///shared/*"] }', 'pool:///shared/../etc/passwd', false],
+    ['{ allow: ["pool:///shared/*"] }', 'pool:///shared/%2e%2e/etc/passwd', false],
+    ['{ allow: ["pool:///shared/*"] }', 'pool:///shared/%2F', false],
+    ['{ allow: ["data:*"] }', 'data:imagenet', true],
+    ['{ deny: ["https://evil.org/*"] }', 'https://EVIL.org/x', false],
+    ['{ deny: ["file:*"] }', `blob:sha256:${HASH}`, true],
+  ])('inputs: %s on %s: %s', (inputs, uri, isAllowed) => {
+    const found = broken(rule(`{ inputs: ${inputs} }`), { inputs: [{ name: 'x', uri }] });
+    expect(found.length === 0).toBe(isAllowed);
+  });
+});
+
+describe('pools', () => {
+  const text = `
+rules:
+  - { name: a, require: { pools: { allow: [lab, spot, long] } } }
+  - { name: b, require: { pools: { allow: [spot, long], deny: [long] } } }
+`;
+  test('a named one must be allowed', () => {
+    expect(broken(text, { pool: 'spot' })).toEqual([]);
+    expect(broken(text, { pool: 'x' })).toEqual([
+      'the pool "x" is not allowed; allowed are lab, spot, long',
+      'the pool "x" is not allowed; allowed are spot, long',
+    ]);
+    const constraints = [{ attribute: 'pool', operator: 'IN' as const, values: ['spot', 'long'] }];
+    expect(broken(text, { placement: { constraints } })).toEqual(['the pool "long" is not allowed']);
+  });
+
+  test('what names none is kept to what all rules allow', () => {
+    const { spec, violations } = explain(text, job());
+    expect(violations).toEqual([]);
+    const kept = { attribute: 'pool', operator: 'IN', values: ['spot'], preferred: false };
+    expect(spec.placement.constraints).toEqual([kept]);
+    expect(explain(text, spec).spec).toEqual(spec);
+    const denied = explain(rule('{ pools: { deny: [b, a] } }'), job()).spec.placement.constraints;
+    expect(denied.map(({ operator, values }) => [operator, ...values])).toEqual([
+      ['NE', 'a'],
+      ['NE', 'b'],
+    ]);
+    const none = `${text}  - { name: c, require: { pools: { deny: [spot] } } }\n`;
+    const found = explain(none, job()).violations;
+    expect(found.map((one) => one.rule)).toEqual(['a', 'b']);
+  });
+});
+
+describe('who and what a rule is about', () => {
+  test.each<[string, Partial<SubmittedSpec>, Who, boolean]>([
+    ['match: { tenants: [guest-*] }', {}, BOB, true],
+    ['match: { tenants: [guest-*] }', {}, ADA, false],
+    ['match: { users: [a*], roles: [user] }', {}, ADA, true],
+    ['match: { roles: [operator] }', {}, ADA, false],
+    ['unless: { roles: [operator] }', {}, BOSS, false],
+    ['unless: { roles: [operator, "jobs:manage"] }', {}, ADA, false],
+    ['match: { labels: { a: "*" } }', { labels: { a: '' } }, ADA, true],
+    ['match: { labels: { a: "*" } }', { labels: { b: '' } }, ADA, false],
+    ['match: { pools: [lon*] }', { pool: 'long' }, ADA, true],
+    ['match: { pools: [long] }', { pool: 'lab' }, ADA, false],
+    ['match: { pools: [long] }', {}, ADA, true],
+    ['unless: { pools: [long] }', { pool: 'long' }, ADA, false],
+    ['unless: { pools: [long] }', {}, ADA, true],
+    ['match: { kinds: [tpu] }', { resources: { device: { kind: 'tpu' } } }, ADA, true],
+    ['match: { kinds: [tpu] }', {}, ADA, false],
+    ['match: { leastDevices: 2 }', { resources: { device: { count: 2 } } }, ADA, true],
+    ['match: { leastDevices: 2 }', { resources: { device: { count: 1 } } }, ADA, false],
+    ['match: { shapes: [gang] }', {}, ADA, false],
+    ['match: { priorities: [batch], trusts: [normal] }', {}, ADA, true],
+    ['match: { interruptible: true }', {}, ADA, false],
+    ['match: { images: ["docker.io/*"] }', { environment: { image: 'a' } }, ADA, true],
+    ['match: { images: ["*"] }', {}, ADA, false],
+  ])('%s on %j', (about, spec, who, applies) => {
+    const text = rule('{ refuse: no }', `    ${about}\n`);
+    expect(broken(text, spec, who)).toHaveLength(applies ? 1 : 0);
+  });
+});
+
+describe('a refusal', () => {
+  const text = `
+rules:
+  - { name: b, because: ask ops, require: { longestTimeLimit: 1d, mostRetries: 0 } }
+  - { name: a, require: { priorities: [production] } }
+`;
+  const policy = readPolicy('p', text);
+  const refused = (specs: JobSpec[]): { code: string; message: string } => {
+    try {
+      applyPolicy(policy, ADA, specs);
+    } catch (error) {
+      return error as { code: string; message: string };
+    }
+    throw new Error('it was allowed');
+  };
+
+  test('names every rule, with the value and what is allowed', () => {
+    const { code, message } = refused([job({ retries: 1 })]);
+    expect(code).toBe('POLICY');
+    expect(message).toBe(
+      'the site does not allow it: ' +
+        'rule "a": the priority is batch; allowed are production; ' +
+        'rule "b": it has 1 retries, at most 0 are allowed (ask ops); ' +
+        'rule "b": it has no time limit; at most 1d is allowed (ask ops)',
+    );
+  });
+
+  test('of many jobs tells each sentence once, and which job it is about', () => {
+    const many = Array.from({ length: 1000 }, (_, at) => job({ name: `n${at}`, retries: at % 50 }));
+    const { message } = refused(many);
+    expect(message).toContain('job 1 ("n0"): the priority is batch');
+    expect(message.match(/the priority is batch/g)).toHaveLength(1);
+    expect(message.length).toBeLessThan(5000);
+    const long = refused([job({ name: 'x'.repeat(200) }), job()]);
+    expect(long.message).not.toContain('x'.repeat(61));
+  });
+
+  test('a change may break no rule that was kept', () => {
+    const before = job({ priority: 'production' });
+    const after = { ...before, priority: 'batch' as const };
+    expect(() => refuseChange(policy, ADA, before, after)).toThrow(/rule "a"/);
+    expect(() => refuseChange(policy, ADA, before, after)).not.toThrow(/rule "b"/);
+    expect(() => refuseChange(policy, ADA, after, before)).not.toThrow();
+    expect(() => refuseChange(null, ADA, before, after)).not.toThrow();
+  });
+});
