@@ -72,6 +72,11 @@ const observation: fc.Arbitrary<Observation> = defined(
   }) as fc.Arbitrary<Observation>,
 );
 
+const heldInput = fc.record({
+  hash: fc.constantFrom('a', 'b').map((digit) => `sha256:${digit.repeat(64)}`),
+  bytes: ms,
+});
+
 export const syncRequest = fc.record({
   worker: text,
   bootId: text,
