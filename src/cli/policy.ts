@@ -24,11 +24,15 @@ export const policyCommand = defineCommand({
     file: { kind: 'text', short: 'f', value: 'FILE', help: 'the jobs, as for submit; - is stdin' },
     as: { kind: 'text', value: 'TENANT/USER', help: 'whose jobs they would be' },
     role: { kind: 'list', value: 'ROLE', help: 'a role or scope of theirs (default: user)' },
-    policy: { kind: 'text', value: 'FILE', help: "a policy file of this machine, not the server's" },
+    policy: {
+      kind: 'text',
+      value: 'FILE',
+      help: "a policy file of this machine, not the server's",
+    },
   },
   details:
     "The server's policy is for holders of the scope fleet:manage. `test` sends no job: it says\n" +
-    'what would be filled in and which rules look at each, and exits with 1 where one is refused.\n' +
+    'what would be filled in and which rules look at each; exits with 1 if one is refused.\n' +
     'docs/policy.md describes the file.',
   async run(parsed, context) {
     const [what] = takePositionals(parsed, ['show or test']);
@@ -48,7 +52,8 @@ async function show(context: CommandContext): Promise<number> {
   if (context.json) await context.printJson(view);
   else if (view.text === '') await context.notice('there is no policy; the setting is policy.file');
   else await context.print(view.text.trimEnd());
-  if (view.problem !== null) await context.notice(`not in force is what it holds now: ${view.problem}`);
+  if (view.problem !== null)
+    await context.notice(`not in force is what it holds now: ${view.problem}`);
   return EXIT.ok;
 }
 
@@ -62,7 +67,8 @@ function whoOf(as: string, roles: string[]): Who {
 
 async function policyOf(context: CommandContext, file: string | undefined): Promise<Policy> {
   const { readPolicy } = await import('../model/policy/read.ts');
-  if (file === undefined) return readPolicy('of the server', (await context.client().policy()).text);
+  if (file === undefined)
+    return readPolicy('of the server', (await context.client().policy()).text);
   const local = path.resolve(context.io.cwd, file);
   try {
     return readPolicy(file, readFileSync(local, 'utf8'));

@@ -9,7 +9,11 @@ import type { Column } from './table.ts';
 
 const options = {
   role: { kind: 'list', value: 'R', help: 'set: viewer, user, operator, admin, or a scope' },
-  jobs: { kind: 'text', value: 'J', help: 'leave: keep or cancel his jobs (default: as the policy says)' },
+  jobs: {
+    kind: 'text',
+    value: 'J',
+    help: 'leave: keep or cancel his jobs (default: as the policy says)',
+  },
 } as const satisfies OptionTable;
 
 export const usersCommand = defineCommand({

@@ -83,13 +83,16 @@ test('a thousand equal jobs cost one look', async () => {
   expect(ids).toHaveLength(1000);
   expect(looks).toBeLessThan(20);
   const view = await it.clock.run(it.it.getJob(it.admin, ids[999] ?? ''));
-  expect(view.spec).toMatchObject({ name: 'n999', command: ['echo', '999'], timeLimitMs: 3_600_000 });
+  expect(view.spec).toMatchObject({
+    name: 'n999',
+    command: ['echo', '999'],
+    timeLimitMs: 3_600_000,
+  });
 });
 
 test('a changed priority keeps the rules too', async () => {
   const [plain = '', vip = ''] = await it.submit({}, { labels: { vip: 'yes' } });
-  const raise = (id: string) =>
-    it.clock.run(it.it.setPriority(it.admin, id, 'production'));
+  const raise = (id: string) => it.clock.run(it.it.setPriority(it.admin, id, 'production'));
   await expect(raise(plain)).rejects.toThrow(/rule "bands": the priority is production/);
   expect(await raise(vip)).toMatchObject({ priority: 'production' });
 });

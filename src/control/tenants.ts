@@ -22,12 +22,7 @@ type TenantCalls = Pick<
   'listTenants' | 'setTenant' | 'listUsers' | 'setUser' | 'removeUser'
 >;
 
-export function createTenants({
-  state,
-  mutate,
-  committer,
-  policy,
-}: TenantsOptions): TenantCalls {
+export function createTenants({ state, mutate, committer, policy }: TenantsOptions): TenantCalls {
   const userOf = async (who: Principal, name: string): Promise<UserView> => {
     const view = usersOf(state, who.tenant).get(name) ?? nobody(who.tenant, name);
     await committer.durable();

@@ -35,20 +35,21 @@ export function watchFile(options: WatchOptions, known: string): Watch {
     seen = text;
     options.onChange(text);
   };
-  const next = (): void => {
-    timer = clock.setTimer(periodMs, () => {
-      void look()
-        .catch((error: Error) => {
-          stamp = '';
-          if (error.message !== told && !isClosed) options.onUnreadable(error);
-          told = error.message;
-        })
-        .then(() => {
-          if (!isClosed) next();
-        });
-    });
+  const turn = async (): Promise<void> => {
+    try {
+      await look();
+    } catch (error) {
+      const { message } = error as Error;
+      stamp = '';
+      if (message !== told && !isClosed) options.onUnreadable(error as Error);
+      told = message;
+    }
+    if (!isClosed) wait();
   };
-  next();
+  const wait = (): void => {
+    timer = clock.setTimer(periodMs, () => void turn());
+  };
+  wait();
   return {
     close() {
       isClosed = true;

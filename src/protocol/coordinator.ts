@@ -184,7 +184,7 @@ export interface Coordinator {
   /** Of the caller's tenant: who has a token, a live job, or was said something about. */
   listUsers(who: Principal): Promise<UserView[]>;
   setUser(who: Principal, user: string, input: UserInput): Promise<UserView>;
-  /** He leaves: his tokens end; his jobs too where that is asked for, or else the policy says so. */
+  /** He leaves: his tokens end, and his jobs if that is asked for or else the policy says so. */
   removeUser(who: Principal, user: string, jobs: LeavingJobs | undefined): Promise<UserView>;
 
   join(joinToken: string, request: JoinRequest): Promise<JoinReply>;

@@ -35,7 +35,6 @@ export const userInput = z.strictObject({
 });
 export type UserInput = z.infer<typeof userInput>;
 
-
 export const userView = z
   .object({
     tenant: z.string(),

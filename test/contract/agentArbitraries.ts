@@ -77,15 +77,18 @@ const heldInput = fc.record({
   bytes: ms,
 });
 
-export const syncRequest = fc.record({
-  worker: text,
-  bootId: text,
-  start: ms,
-  seq: ms,
-  epoch: ms,
-  observed: fc.array(observation, { maxLength: 4 }),
-  wait: fc.boolean(),
-});
+export const syncRequest = defined(
+  fc.record({
+    worker: text,
+    bootId: text,
+    start: ms,
+    seq: ms,
+    epoch: ms,
+    observed: fc.array(observation, { maxLength: 4 }),
+    wait: fc.boolean(),
+    held: fc.option(fc.array(heldInput, { maxLength: 3 }), { nil: undefined }),
+  }),
+);
 
 const gang = fc.record({
   rank: small,

@@ -62,7 +62,7 @@ test('the largest, not more than the limit; what is evicted is told of no more',
   expect(await cache.has(first)).toBe(false);
 });
 
-test('folders are known by their manifest as long as that is there, also to the next agent', async () => {
+test('folders are known while their manifest is there, also to the next agent', async () => {
   const cache = open(4 * MIB);
   const manifest = await fetch(cache, 100, 'm');
   const file = await fetch(cache, 2 * MIB, 'f');

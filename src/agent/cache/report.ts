@@ -1,9 +1,9 @@
-/** What the controller is told of a cache: all that matters, when it has changed or is asked anew. */
+/** What the controller is told of a cache: the largest it holds, whenever that has changed. */
 import type { Log } from '../../lib/log.ts';
 import { AGENT_LIMITS, type HeldInput } from '../../protocol/agent.ts';
 import type { ContentCache } from './contentCache.ts';
 
-export interface News {
+interface News {
   held: HeldInput[];
   /** The controller of this epoch has heard it. */
   told(epoch: number): void;

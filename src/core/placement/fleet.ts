@@ -226,7 +226,7 @@ export class Fleet {
   }
 
   #spotOn(state: WorkerState, { shape, score }: Candidates, wanted?: Member): Spot {
-    const member = wanted ?? (state.members.at(-1) as Member);
+    const member = wanted ?? state.members.at(-1)!;
     const { ports } = shape.request.resources;
     return {
       worker: member.info.id,

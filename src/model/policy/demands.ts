@@ -52,7 +52,11 @@ const CHECKS: { [Name in keyof Demands]-?: Check<NonNullable<Demands[Name]>> } =
   secrets(lists, { secrets = [], environment }, fail) {
     const names = secrets.map(({ name }) => name);
     if (environment?.registrySecret) names.push(environment.registrySecret);
-    checkLists(lists, names.map((name) => [`the secret ${show(name)}`, name]), fail);
+    checkLists(
+      lists,
+      names.map((name) => [`the secret ${show(name)}`, name]),
+      fail,
+    );
   },
   inputs(lists, { inputs = [] }, fail) {
     const named = inputs.map(({ uri }) => [`the input ${show(uri)}`, fullInputName(uri)] as const);

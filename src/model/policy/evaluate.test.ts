@@ -195,7 +195,9 @@ rules:
       'the pool "x" is not allowed; allowed are spot, long',
     ]);
     const constraints = [{ attribute: 'pool', operator: 'IN' as const, values: ['spot', 'long'] }];
-    expect(broken(text, { placement: { constraints } })).toEqual(['the pool "long" is not allowed']);
+    expect(broken(text, { placement: { constraints } })).toEqual([
+      'the pool "long" is not allowed',
+    ]);
   });
 
   test('what names none is kept to what all rules allow', () => {

@@ -15,7 +15,7 @@ export interface Violation {
   because: string;
 }
 
-export interface Verdict {
+interface Verdict {
   /** As it is accepted; as it was sent where nothing is filled in. */
   spec: JobSpec;
   /** By rule and text, whatever the order of the rules. */

@@ -138,21 +138,26 @@ test('the order of rules changes neither the refusal nor the job', () => {
 
 test('jobs of one call are judged as each alone', () => {
   fc.assert(
-    fc.property(policy, who, fc.array(spec, { minLength: 1, maxLength: 3 }), (site, caller, few) => {
-      const jobs = few.flatMap((one) => [
-        one,
-        one,
-        { ...one, name: 'other', command: ['false'], labels: { ...one.labels } },
-      ]);
-      const evaluator = evaluatorFor(site, caller);
-      if (!evaluator) return;
-      for (const job of jobs) {
-        const { spec: whole, violations } = evaluator.explain(job);
-        expect(evaluator.judge(job)).toEqual({ spec: whole, violations });
-      }
-      const allowed = jobs.filter((job) => evaluator.explain(job).violations.length === 0);
-      const accepted = applyPolicy(site, caller, allowed);
-      expect(accepted.map(({ name }) => name)).toEqual(allowed.map(({ name }) => name));
-    }),
+    fc.property(
+      policy,
+      who,
+      fc.array(spec, { minLength: 1, maxLength: 3 }),
+      (site, caller, few) => {
+        const jobs = few.flatMap((one) => [
+          one,
+          one,
+          { ...one, name: 'other', command: ['false'], labels: { ...one.labels } },
+        ]);
+        const evaluator = evaluatorFor(site, caller);
+        if (!evaluator) return;
+        for (const job of jobs) {
+          const { spec: whole, violations } = evaluator.explain(job);
+          expect(evaluator.judge(job)).toEqual({ spec: whole, violations });
+        }
+        const allowed = jobs.filter((job) => evaluator.explain(job).violations.length === 0);
+        const accepted = applyPolicy(site, caller, allowed);
+        expect(accepted.map(({ name }) => name)).toEqual(allowed.map(({ name }) => name));
+      },
+    ),
   );
 });

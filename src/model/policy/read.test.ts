@@ -64,7 +64,10 @@ test.each([
   ['rules:\n  - name: a\n    unless: {}\n    require: { mostDevices: 1 }', /exempts everything/],
   ['rules:\n  - name: a\n    require: { images: { allow: [] } }', /images\.allow/],
   ['rules:\n  - name: a\n    match: { roles: [king] }\n    require: { mostDevices: 1 }', /roles/],
-  ['rules:\n  - name: a\n    require: { images: { allow: [ubuntu] } }', /docker\.io\/library\/ubuntu/],
+  [
+    'rules:\n  - name: a\n    require: { images: { allow: [ubuntu] } }',
+    /docker\.io\/library\/ubuntu/,
+  ],
   ['defaults:\n  - match: { tenants: [a] }', /fills in nothing/],
   ['defaults: 3', /defaults/],
   ['leaving: { jobs: burn }', /leaving\.jobs/],
@@ -77,7 +80,9 @@ test.each([
 
 test('two rules of one name, and defaults that depend on each other, are refused', () => {
   const rule = '  - name: a\n    require: { mostDevices: 1 }\n';
-  expect(problemsOf(`rules:\n${rule}${rule}`).join()).toMatch(/line 4.*two rules have the name "a"/);
+  expect(problemsOf(`rules:\n${rule}${rule}`).join()).toMatch(
+    /line 4.*two rules have the name "a"/,
+  );
   const text =
     'defaults:\n  - labels: { a: x }\n  - match: { labels: { a: x } }\n    labels: { b: y }\n';
   expect(problemsOf(text).join()).toMatch(/match\.labels\.a: is itself filled in/);
@@ -88,7 +93,9 @@ test('hostile files are refused, not worked on for long', () => {
   const many = Array.from({ length: POLICY_LIMITS.rules + 1 }, (_, n) => `  - name: r${n}\n`);
   expect(problemsOf(`rules:\n${many.join('')}`).length).toBeGreaterThan(0);
   const long = 'x'.repeat(POLICY_LIMITS.patternLength + 1);
-  expect(problemsOf(`defaults:\n  - match: { tenants: [${long}] }\n    retries: 1`)).toHaveLength(1);
+  expect(problemsOf(`defaults:\n  - match: { tenants: [${long}] }\n    retries: 1`)).toHaveLength(
+    1,
+  );
   const patterns = Array.from({ length: POLICY_LIMITS.patterns + 1 }, () => 'a').join(', ');
   const listed = `rules:\n  - name: a\n    require: { secrets: { allow: [${patterns}] } }`;
   expect(problemsOf(listed)).toHaveLength(1);
@@ -98,9 +105,10 @@ test('hostile files are refused, not worked on for long', () => {
   const fills = Array.from({ length: POLICY_LIMITS.defaults + 1 }, () => '  - retries: 1\n');
   expect(problemsOf(`defaults:\n${fills.join('')}`)).toHaveLength(1);
   expect(problemsOf(`# ${'x'.repeat(POLICY_LIMITS.fileBytes)}`).join()).toMatch(/the limit is/);
-  const bomb = ['a: &a [x, x, x, x, x, x, x, x, x]'];
-  for (const [from, to] of ['ab', 'bc', 'cd', 'de', 'ef', 'fg', 'gh', 'hi'].map((two) => [...two])) {
-    bomb.push(`${to}: &${to} [${Array.from({ length: 9 }, () => `*${from}`).join(', ')}]`);
+  const bomb = ['a0: &a0 [x, x, x, x, x, x, x, x, x]'];
+  for (let n = 0; n < 8; n++) {
+    const nine = Array.from({ length: 9 }, () => `*a${n}`).join(', ');
+    bomb.push(`a${n + 1}: &a${n + 1} [${nine}]`);
   }
   expect(problemsOf(bomb.join('\n')).length).toBeGreaterThan(0);
   expect(performance.now() - begun).toBeLessThan(5000);

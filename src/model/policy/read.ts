@@ -26,9 +26,7 @@ export function readPolicy(file: string, text: string): Policy {
   throw wrong(
     file,
     parsed.error.issues.flatMap((issue) =>
-      complaints(issue).map(
-        ({ path, message }) => `${placeOf(document, lines, path)}: ${message}`,
-      ),
+      complaints(issue).map(({ path, message }) => `${placeOf(document, lines, path)}: ${message}`),
     ),
   );
 }
@@ -64,7 +62,8 @@ function complaints(issue: z.core.$ZodIssue): Complaint[] {
   const known = keysAt(policySchema, issue.path);
   return issue.keys.map((key) => {
     const guess = nearest(key, known);
-    const meant = guess === undefined ? `; there are: ${known.join(', ')}` : `; did you mean ${guess}?`;
+    const meant =
+      guess === undefined ? `; there are: ${known.join(', ')}` : `; did you mean ${guess}?`;
     return { path: [...issue.path, key], message: `there is no such key${meant}` };
   });
 }

@@ -5,7 +5,7 @@ import { evaluatorFor, type Violation } from './evaluate.ts';
 import type { Who } from './match.ts';
 import type { Policy } from './schema.ts';
 
-/** Of a call with many jobs each different sentence is told once, and not more of them than this. */
+/** Of a call with many jobs each sentence is told once, and not more of them than this. */
 const TOLD_VIOLATIONS = 30;
 
 export function applyPolicy(policy: Policy | null, who: Who, specs: JobSpec[]): JobSpec[] {

@@ -36,10 +36,7 @@ const globs = z.array(glob).min(1).max(POLICY_LIMITS.patterns);
 /** Compared with the whole name, registry and all: `ubuntu` alone would match nothing. */
 const imageGlob = word.superRefine(checkImagePattern).transform((text) => new Glob(text));
 const imageGlobs = z.array(imageGlob).min(1).max(POLICY_LIMITS.patterns);
-const names = z
-  .array(z.string().min(1).max(100))
-  .min(1)
-  .max(POLICY_LIMITS.poolNames);
+const names = z.array(z.string().min(1).max(100)).min(1).max(POLICY_LIMITS.poolNames);
 const count = z.int().min(0);
 const duration = z.union([z.string(), z.int()]).transform((written, context) => {
   const ms = readDuration(String(written));
@@ -88,7 +85,10 @@ const defaults = z
     pool: text.min(1).max(100).optional(),
     retries: z.int().min(0).max(100).optional(),
     trust: z.enum(TRUSTS).optional(),
-    image: text.regex(/^[^-\s][^\s]*$/, 'is not the name of an image').max(1024).optional(),
+    image: text
+      .regex(/^[^-\s][^\s]*$/, 'is not the name of an image')
+      .max(1024)
+      .optional(),
     env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,255}$/), text.max(4096)).optional(),
     labels: z.record(text.min(1).max(63), text.max(256)).optional(),
   })
@@ -134,7 +134,9 @@ const demands = z
 export type Demands = z.output<typeof demands>;
 
 const rule = z.strictObject({
-  name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'is no name (letters, digits, . _ -)'),
+  name: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'is no name (letters, digits, . _ -)'),
   /** Shown with each refusal: why, and where to ask. */
   because: sentence.optional(),
   match: ruleMatch.default({}),
