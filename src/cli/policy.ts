@@ -101,15 +101,15 @@ async function test(
   specs: readonly JobSpec[],
 ): Promise<number> {
   const { evaluatorFor } = await import('../model/policy/evaluate.ts');
-  const evaluator = evaluatorFor(policy, who);
-  const untouched = { violations: [], filled: [], narrowed: [], rules: [] };
+  const evaluator = evaluatorFor(policy, who, null);
+  const untouched = { violations: [], filled: [], avoided: [], narrowed: [], rules: [] };
   const found = specs.map((spec) => evaluator?.explain(spec) ?? { ...untouched, spec });
   if (context.json) await context.printJson(found);
   else await context.print(found.flatMap(linesOf).join('\n'));
   return found.some(({ violations }) => violations.length > 0) ? EXIT.failed : EXIT.ok;
 }
 
-function linesOf({ spec, filled, narrowed, rules, violations }: Explained): string[] {
+function linesOf({ spec, filled, narrowed, rules, avoided, violations }: Explained): string[] {
   const refused = violations.length > 0;
   const lines = [`${spec.name || spec.command[0]}: ${refused ? 'refused' : 'accepted'}`];
   for (const { what, value, from } of filled) lines.push(`  ${what} = ${value} (default ${from})`);
@@ -118,7 +118,9 @@ function linesOf({ spec, filled, narrowed, rules, violations }: Explained): stri
   }
   for (const rule of rules.toSorted()) {
     const broken = violations.filter((violation) => violation.rule === rule);
-    if (broken.length === 0) lines.push(`  rule ${rule}: kept`);
+    const around = avoided.find((violation) => violation.rule === rule);
+    if (around && broken.length === 0) lines.push(`  rule ${rule}: avoided; ${around.what}`);
+    else if (broken.length === 0) lines.push(`  rule ${rule}: kept`);
     for (const { what, because } of broken) {
       lines.push(`  rule ${rule}: ${what}${because && ` (${because})`}`);
     }

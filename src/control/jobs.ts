@@ -7,7 +7,7 @@ import { DroverError } from '../lib/errors.ts';
 import type { JobId } from '../model/ids.ts';
 import type { Job, JobSpec, Priority } from '../model/job.ts';
 import type { Principal } from '../model/token.ts';
-import { applyPolicy, refuseChange } from '../model/policy/refusal.ts';
+import { refuseChange } from '../model/policy/refusal.ts';
 import type { Coordinator, Page, SubmitReply, SubmitRequest } from '../protocol/coordinator.ts';
 import type { JobView, ListJobsQuery } from '../protocol/jobs.ts';
 import type { PolicySource } from '../protocol/policy.ts';
@@ -21,6 +21,7 @@ import { resolveData } from './dataSets.ts';
 import { createJobLists } from './jobLists.ts';
 import type { Mutate } from './mutate.ts';
 import { checkChannels, type Channels } from './notices.ts';
+import { underPolicy } from './policy.ts';
 import { checkQuotas } from './quotas.ts';
 import { endedJobView, liveJobView } from './views.ts';
 
@@ -106,8 +107,7 @@ export function createJobs(options: JobsOptions): Jobs {
   async function resolve(who: Principal, request: SubmitRequest): Promise<Resolved> {
     const { idempotencyKey: key } = request;
     if (isKnown(who, key)) return { specs: request.specs, links: [] };
-    const allowed = applyPolicy(options.policy.current(), who, request.specs);
-    const specs = resolveData(state, who.tenant, allowed);
+    const specs = resolveData(state, who.tenant, underPolicy(options, who, request.specs));
     checkFits(who, specs);
     if (specs.every((spec) => spec.after.length === 0)) return { specs, links: [] };
     try {

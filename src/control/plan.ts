@@ -5,7 +5,6 @@ import { allows } from '../core/placement/constraints.ts';
 import { costOf, hourMicros } from '../core/money.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { JobSpec } from '../model/job.ts';
-import { applyPolicy } from '../model/policy/refusal.ts';
 import type { PlanView } from '../protocol/budgets.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
 import type { PolicySource } from '../protocol/policy.ts';
@@ -13,6 +12,7 @@ import { requestOf } from '../state/requests.ts';
 import type { State } from '../state/state.ts';
 import type { Committer } from './committer.ts';
 import type { Planner } from './planner.ts';
+import { underPolicy } from './policy.ts';
 
 export interface PlanOptions {
   state: State;
@@ -27,10 +27,10 @@ export interface PlanOptions {
 type Option = PlanView['options'][number];
 
 export function createPlan(options: PlanOptions): Pick<Coordinator, 'plan'> {
-  const { state, planner, settled, committer, clock, pools, policy } = options;
+  const { state, planner, settled, committer, clock, pools } = options;
   return {
     async plan(who, asked) {
-      const [spec = asked] = applyPolicy(policy.current(), who, [asked]);
+      const [spec = asked] = underPolicy(options, who, [asked]);
       const request = requestOf({ tenant: who.tenant, owner: who.user, spec });
       const never = neverFits(spec, pools, state.pools);
       const joined = [...state.pools].filter((name) => !pools.some((pool) => pool.name === name));

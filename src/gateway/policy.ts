@@ -3,7 +3,9 @@
  * proto and knows no policy gets jobs as they are allowed, or not at all.
  */
 import { DroverError } from '../lib/errors.ts';
+import type { JobSpec } from '../model/job.ts';
 import { applyPolicy, refuseChange } from '../model/policy/refusal.ts';
+import type { Principal } from '../model/token.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
 import type { PolicySource } from '../protocol/policy.ts';
 
@@ -12,6 +14,10 @@ const KNOWN_KEYS = 100_000;
 
 export function underPolicy(coordinator: Coordinator, policy: PolicySource): Coordinator {
   const known = new Set<string>();
+  const allowedOf = (who: Principal, specs: JobSpec[]): JobSpec[] => {
+    const now = policy.current();
+    return now ? applyPolicy(now, who, specs, null) : specs;
+  };
   return {
     ...coordinator,
     async submit(who, request) {
@@ -19,13 +25,13 @@ export function underPolicy(coordinator: Coordinator, policy: PolicySource): Coo
       const name = key === null ? null : JSON.stringify([who.tenant, key]);
       // What was accepted once is answered the same, whatever the policy says now.
       if (name !== null && known.has(name)) return coordinator.submit(who, request);
-      const allowed = applyPolicy(policy.current(), who, specs);
+      const allowed = allowedOf(who, specs);
       const reply = await coordinator.submit(who, { ...request, specs: allowed });
       if (name !== null) remember(known, name);
       return reply;
     },
     async plan(who, spec) {
-      const [allowed = spec] = applyPolicy(policy.current(), who, [spec]);
+      const [allowed = spec] = allowedOf(who, [spec]);
       return coordinator.plan(who, allowed);
     },
     async setPriority(who, id, priority) {

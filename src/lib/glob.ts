@@ -10,6 +10,11 @@ export class Glob {
     this.#pieces = text.split('*');
   }
 
+  /** Without a star: it matches itself alone. */
+  get isPlain(): boolean {
+    return this.#pieces.length === 1;
+  }
+
   matches(value: string): boolean {
     const [first = '', ...others] = this.#pieces;
     const last = others.pop();

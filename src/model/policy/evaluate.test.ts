@@ -15,9 +15,14 @@ const HASH = 'a'.repeat(64);
 
 const job = (more: Partial<SubmittedSpec> = {}): JobSpec =>
   jobSpec.parse({ command: ['true'], ...more });
-const explain = (text: string, spec: JobSpec, who: Who = ADA): Explained =>
-  evaluatorFor(readPolicy('p', text), who)?.explain(spec) ?? {
-    ...{ spec, violations: [], filled: [], narrowed: [], rules: [] },
+const explain = (
+  text: string,
+  spec: JobSpec,
+  who = ADA,
+  pools: string[] | null = null,
+): Explained =>
+  evaluatorFor(readPolicy('p', text), who, pools && new Set(pools))?.explain(spec) ?? {
+    ...{ spec, violations: [], filled: [], avoided: [], narrowed: [], rules: [] },
   };
 const rule = (demand: string, more = ''): string =>
   `rules:\n  - name: r\n${more}    require: ${demand}\n`;
@@ -213,7 +218,38 @@ rules:
     ]);
     const none = `${text}  - { name: c, require: { pools: { deny: [spot] } } }\n`;
     const found = explain(none, job()).violations;
-    expect(found.map((one) => one.rule)).toEqual(['a', 'b']);
+    expect(found.map((one) => one.rule)).toEqual(['a', 'b', 'c']);
+  });
+});
+
+describe('rules of a pool', () => {
+  const text = rule('{ labels: { project: ["*"] } }', '    match: { pools: [long, b] }\n');
+  const pinned = (...values: string[]): Partial<SubmittedSpec> => ({
+    placement: { constraints: [{ attribute: 'pool', operator: 'IN', values }] },
+  });
+
+  test('are for what names it; what names none is kept out of it', () => {
+    expect(broken(text, { pool: 'lab' })).toEqual([]);
+    expect(broken(text, { pool: 'long' })).toHaveLength(1);
+    expect(broken(text, pinned('lab', 'long'))).toHaveLength(1);
+    const { spec, violations, avoided } = explain(text, job());
+    expect(violations).toEqual([]);
+    expect(avoided).toMatchObject([{ rule: 'r', what: expect.stringContaining('is missing') }]);
+    const kept = spec.placement.constraints.map(({ operator, values }) => [operator, ...values]);
+    expect(kept).toEqual([
+      ['NE', 'b'],
+      ['NE', 'long'],
+    ]);
+    const labelled = explain(text, job({ labels: { project: 'x' } }));
+    expect([labelled.violations, labelled.narrowed]).toEqual([[], []]);
+  });
+
+  test('refuse where there is no other pool', () => {
+    expect(explain(text, job(), ADA, ['b', 'long', 'lab']).violations).toEqual([]);
+    const { violations } = explain(text, job(), ADA, ['b', 'long']);
+    expect(violations).toMatchObject([{ rule: 'r', what: expect.stringContaining('is missing') }]);
+    const denied = explain(rule('{ pools: { deny: [default] } }'), job(), ADA, ['default']);
+    expect(denied.violations).toMatchObject([{ what: expect.stringContaining('names no pool') }]);
   });
 });
 
@@ -229,7 +265,8 @@ describe('who and what a rule is about', () => {
     ['match: { labels: { a: "*" } }', { labels: { b: '' } }, ADA, false],
     ['match: { pools: [lon*] }', { pool: 'long' }, ADA, true],
     ['match: { pools: [long] }', { pool: 'lab' }, ADA, false],
-    ['match: { pools: [long] }', {}, ADA, true],
+    ['match: { pools: [lon*] }', {}, ADA, true],
+    ['match: { pools: [long] }', {}, ADA, false],
     ['unless: { pools: [long] }', { pool: 'long' }, ADA, false],
     ['unless: { pools: [long] }', {}, ADA, true],
     ['match: { kinds: [tpu] }', { resources: { device: { kind: 'tpu' } } }, ADA, true],
@@ -256,7 +293,7 @@ rules:
   const policy = readPolicy('p', text);
   const refused = (specs: JobSpec[]): { code: string; message: string } => {
     try {
-      applyPolicy(policy, ADA, specs);
+      applyPolicy(policy, ADA, specs, null);
     } catch (error) {
       return error as { code: string; message: string };
     }

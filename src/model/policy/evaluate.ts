@@ -4,7 +4,7 @@ import type { Constraint } from '../placement.ts';
 import { defaultsFor, type Filled } from './defaults.ts';
 import { checkDemands } from './demands.ts';
 import { matchesSpec, matchesWho, type Who } from './match.ts';
-import { narrow, poolConstraints } from './pools.ts';
+import { avoidablePools, narrow, poolConstraints, type PoolRule, type Pools } from './pools.ts';
 import type { Policy, PolicyRule } from './schema.ts';
 
 export interface Violation {
@@ -25,7 +25,9 @@ interface Verdict {
 /** The same with all that led to it. */
 export interface Explained extends Verdict {
   filled: Filled[];
-  /** Pools that it is kept to. */
+  /** Rules of pools that it does not keep: it names no pool, and is kept out of those. */
+  avoided: Violation[];
+  /** How it is kept to pools. */
   narrowed: Constraint[];
   /** The names of the rules that looked at it. */
   rules: string[];
@@ -37,8 +39,11 @@ export interface Evaluator {
   explain(spec: JobSpec): Explained;
 }
 
-/** Null: the policy says nothing about what this caller submits. */
-export function evaluatorFor(policy: Policy, who: Who): Evaluator | null {
+/**
+ * `pools` are those there are; null: nobody knows here. Answers null where the policy says nothing
+ * about what this caller submits.
+ */
+export function evaluatorFor(policy: Policy, who: Who, pools: Pools): Evaluator | null {
   const rules = policy.rules.filter(({ match }) => matchesWho(match, who));
   const defaults = defaultsFor(policy, who);
   if (rules.length === 0 && !defaults) return null;
@@ -46,13 +51,14 @@ export function evaluatorFor(policy: Policy, who: Who): Evaluator | null {
     const filled: Filled[] = [];
     const whole = defaults ? defaults.fill(spec, filled) : spec;
     const fitting = rules.filter((rule) => appliesTo(rule, who, whole));
-    const violations = violationsOf(fitting, whole);
-    const narrowed = poolConstraints(fitting, whole);
-    if (!narrowed) violations.push(...noPoolLeft(fitting));
+    const { violations, avoided, kept } = checkRules(fitting, whole);
+    const narrowed = poolConstraints(kept, whole, pools);
+    if (!narrowed) violations.push(...noPoolLeft(fitting), ...avoided);
     return {
       spec: narrow(whole, narrowed ?? []),
       violations: violations.toSorted(byRule),
       filled,
+      avoided: avoided.toSorted(byRule),
       narrowed: narrowed ?? [],
       rules: fitting.map(({ name }) => name),
     };
@@ -65,19 +71,25 @@ function appliesTo({ match, unless }: PolicyRule, who: Who, spec: JobSpec): bool
   return !unless || !matchesWho(unless, who) || !matchesSpec(unless, spec, true);
 }
 
-function violationsOf(rules: readonly PolicyRule[], spec: JobSpec): Violation[] {
-  const found: Violation[] = [];
-  for (const { name, because = '', require: demands } of rules) {
+/** A rule of pools that the job need not go to is not broken but avoided. */
+function checkRules(rules: readonly PolicyRule[], spec: JobSpec) {
+  const violations: Violation[] = [];
+  const avoided: Violation[] = [];
+  const kept: PoolRule[] = [];
+  for (const { name, because = '', match, require: demands } of rules) {
+    const found: Violation[] = [];
     checkDemands(demands, spec, (what) => found.push({ rule: name, what, because }));
+    const avoidable = found.length > 0 ? avoidablePools(match, spec) : null;
+    (avoidable ? avoided : violations).push(...found);
+    kept.push(avoidable ? { deny: avoidable } : (demands.pools ?? {}));
   }
-  return found;
+  return { violations, avoided, kept };
 }
 
-/** Each of these allows some pool, but no pool is allowed by all. */
 function noPoolLeft(rules: readonly PolicyRule[]): Violation[] {
-  const what = 'it names no pool, and none is allowed by all rules that name some';
+  const what = 'it names no pool, and there is none that all rules allow it';
   return rules
-    .filter(({ require: demands }) => demands.pools?.allow)
+    .filter(({ require: demands }) => demands.pools)
     .map(({ name, because = '' }) => ({ rule: name, what, because }));
 }
 

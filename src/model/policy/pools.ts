@@ -2,24 +2,42 @@
 import type { JobSpec } from '../job.ts';
 import type { Constraint } from '../placement.ts';
 import { poolsOf } from './match.ts';
-import type { PolicyRule } from './schema.ts';
+import type { RuleMatch } from './schema.ts';
+
+export type Pools = ReadonlySet<string> | null;
+
+/** What a rule says about pools, by name. */
+export interface PoolRule {
+  allow?: readonly string[] | undefined;
+  deny?: readonly string[] | undefined;
+}
+
+/** Pools of a rule that a job need not go to, since it names none; null: it cannot avoid them. */
+export function avoidablePools({ pools }: RuleMatch, spec: JobSpec): string[] | null {
+  if (!pools || poolsOf(spec)) return null;
+  return pools.every(({ isPlain }) => isPlain) ? pools.map(({ text }) => text) : null;
+}
 
 /**
  * In an order of their own: the same rules in another order give the same constraints. Null: there
  * is no pool that all of them allow.
  */
-export function poolConstraints(rules: readonly PolicyRule[], spec: JobSpec): Constraint[] | null {
+export function poolConstraints(
+  rules: readonly PoolRule[],
+  spec: JobSpec,
+  pools: Pools,
+): Constraint[] | null {
   if (poolsOf(spec)) return [];
-  let allowed: string[] | null = null;
+  let allowed: readonly string[] | null = null;
   const denied = new Set<string>();
-  for (const { require: demands } of rules) {
-    const { allow, deny = [] } = demands.pools ?? {};
+  for (const { allow, deny = [] } of rules) {
     for (const name of deny) denied.add(name);
     if (allow) allowed = allowed ? allowed.filter((name) => allow.includes(name)) : allow;
   }
-  if (!allowed) return [...denied].toSorted().map((name) => onPool('NE', [name]));
-  const left = [...new Set(allowed)].filter((name) => !denied.has(name));
-  return left.length > 0 ? [onPool('IN', left.toSorted())] : null;
+  const left = [...new Set(allowed ?? pools)].filter((name) => !denied.has(name));
+  if ((allowed || pools) && left.length === 0) return null;
+  if (allowed) return [onPool('IN', left.toSorted())];
+  return [...denied].toSorted().map((name) => onPool('NE', [name]));
 }
 
 function onPool(operator: 'NE' | 'IN', values: string[]): Constraint {

@@ -105,10 +105,12 @@ const spec: fc.Arbitrary<JobSpec> = some({
   shape: fc.constantFrom({ kind: 'single' }, { kind: 'gang', size: 2 }),
 }).map((fields) => jobSpec.parse({ command: ['true'], ...fields }));
 
+const pools = fc.option(fc.uniqueArray(word).map((names) => new Set(names)));
+
 test('what was filled in and narrowed once is not changed again', () => {
   fc.assert(
-    fc.property(policy, who, spec, (site, caller, job) => {
-      const evaluator = evaluatorFor(site, caller);
+    fc.property(policy, who, spec, pools, (site, caller, job, known) => {
+      const evaluator = evaluatorFor(site, caller, known);
       if (!evaluator) return;
       const once = evaluator.explain(job).spec;
       const twice = evaluator.explain(once);
@@ -128,8 +130,8 @@ test('the order of rules changes neither the refusal nor the job', () => {
       .map((order) => [site, { ...site, rules: order }] as const),
   );
   fc.assert(
-    fc.property(shuffled, who, spec, ([site, other], caller, job) => {
-      const judge = (one: Policy) => evaluatorFor(one, caller)?.judge(job);
+    fc.property(shuffled, who, spec, pools, ([site, other], caller, job, known) => {
+      const judge = (one: Policy) => evaluatorFor(one, caller, known)?.judge(job);
       expect(judge(other)).toEqual(judge(site));
     }),
     { numRuns: 500 },
@@ -148,14 +150,14 @@ test('jobs of one call are judged as each alone', () => {
           one,
           { ...one, name: 'other', command: ['false'], labels: { ...one.labels } },
         ]);
-        const evaluator = evaluatorFor(site, caller);
+        const evaluator = evaluatorFor(site, caller, null);
         if (!evaluator) return;
         for (const job of jobs) {
           const { spec: whole, violations } = evaluator.explain(job);
           expect(evaluator.judge(job)).toEqual({ spec: whole, violations });
         }
         const allowed = jobs.filter((job) => evaluator.explain(job).violations.length === 0);
-        const accepted = applyPolicy(site, caller, allowed);
+        const accepted = applyPolicy(site, caller, allowed, null);
         expect(accepted.map(({ name }) => name)).toEqual(allowed.map(({ name }) => name));
       },
     ),

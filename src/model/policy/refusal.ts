@@ -3,13 +3,15 @@ import { DroverError } from '../../lib/errors.ts';
 import type { JobSpec } from '../job.ts';
 import { evaluatorFor, type Violation } from './evaluate.ts';
 import type { Who } from './match.ts';
+import type { Pools } from './pools.ts';
 import type { Policy } from './schema.ts';
 
 /** Of a call with many jobs each sentence is told once, and not more of them than this. */
 const TOLD_VIOLATIONS = 30;
 
-export function applyPolicy(policy: Policy | null, who: Who, specs: JobSpec[]): JobSpec[] {
-  const evaluator = policy && evaluatorFor(policy, who);
+/** `pools` are those there are; null: nobody knows here. */
+export function applyPolicy(policy: Policy, who: Who, specs: JobSpec[], pools: Pools): JobSpec[] {
+  const evaluator = evaluatorFor(policy, who, pools);
   if (!evaluator) return specs;
   const told = new Map<string, Violation>();
   const rules = new Set<string>();
@@ -35,7 +37,7 @@ export function refuseChange(
   before: JobSpec,
   after: JobSpec,
 ): void {
-  const evaluator = policy && evaluatorFor(policy, who);
+  const evaluator = policy && evaluatorFor(policy, who, null);
   if (!evaluator) return;
   const keyOf = ({ rule, what }: Violation): string => `${rule} ${what}`;
   const known = new Set(evaluator.judge(before).violations.map(keyOf));
