@@ -24,7 +24,7 @@ export async function runGateway({ settings, flags }: RoleArguments): Promise<nu
   shutdown.add(async () => remote.close());
   const blobs = await openBlobStore(settings.blobs, { clock: systemClock, log });
   shutdown.add(() => blobs.close());
-  const policy = openPolicy(settings.policy.file, { clock: systemClock, log });
+  const policy = await openPolicy(settings.policy.file, { clock: systemClock, log });
   shutdown.add(async () => policy.close());
   const coordinator = settings.policy.file === '' ? remote : underPolicy(remote, policy);
   const gateway = await startGateway(settings, { coordinator, blobs }, log);

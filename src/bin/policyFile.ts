@@ -4,7 +4,6 @@ import type { Clock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import { watchFile } from '../lib/watchFile.ts';
-import { readPolicy } from '../model/policy/read.ts';
 import type { Policy } from '../model/policy/schema.ts';
 import { NO_POLICY, type PolicySource } from '../protocol/policy.ts';
 
@@ -16,8 +15,12 @@ export interface OpenPolicy extends PolicySource {
 }
 
 /** Throws where the file is wrong: nobody starts a server without the rules he wrote for it. */
-export function openPolicy(file: string, { clock, log }: { clock: Clock; log: Log }): OpenPolicy {
+export async function openPolicy(
+  file: string,
+  { clock, log }: { clock: Clock; log: Log },
+): Promise<OpenPolicy> {
   if (file === '') return { ...NO_POLICY, close: () => undefined };
+  const { readPolicy } = await reader();
   let text = readText(file);
   let policy: Policy = readPolicy(file, text);
   let loadedAtMs = clock.now();
@@ -54,9 +57,14 @@ export function openPolicy(file: string, { clock, log }: { clock: Clock; log: Lo
 }
 
 /** The same without the watching: whether it can be used. */
-export function checkPolicyFile(file: string): void {
-  if (file !== '') readPolicy(file, readText(file));
+export async function checkPolicyFile(file: string): Promise<void> {
+  if (file === '') return;
+  const { readPolicy } = await reader();
+  readPolicy(file, readText(file));
 }
+
+/** Loaded where there is a file only: most starts need neither YAML nor the schema. */
+const reader = () => import('../model/policy/read.ts');
 
 function readText(file: string): string {
   try {

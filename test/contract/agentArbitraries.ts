@@ -132,6 +132,7 @@ export const checkpointReport = fc.record({
   bytes,
   files: small,
   reason: text,
+  takenBootMs: bytes,
 });
 
 export const syncReply = fc.record({
