@@ -103,6 +103,8 @@ const fleet = section({
   pools: z.record(z.string().min(1).max(100), poolSettings).default({}),
 });
 
+const policy = section({ file: text.default('') });
+
 const limits = section({
   listPage: z.int().min(1).max(500).default(500),
   streamsPerTenant: z.int().min(1).default(200),
@@ -127,6 +129,7 @@ const sections = z.strictObject({
   agent: agentSettings,
   idleDevices,
   fleet,
+  policy,
   limits,
 });
 export type Settings = z.output<typeof sections>;
@@ -243,11 +246,10 @@ function resolvePaths(settings: Settings, home: string | undefined): Settings {
     ...settings.agent.cache,
     folder: named ? expandHome(named, home) : `${dataDir}/cache`,
   };
+  const policyFile = expandHome(settings.policy.file, home);
   return {
     ...settings,
-    data: { dir },
-    gateway,
-    blobs,
+    ...{ data: { dir }, gateway, blobs, policy: { file: policyFile } },
     agent: { ...settings.agent, dataDir, cache },
   };
 }

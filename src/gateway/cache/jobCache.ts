@@ -23,7 +23,7 @@ export const CACHE_LIMITS = {
 };
 
 /** What a training job was asked for, as its annotations have it. */
-export const CONFIG_BLOCKS = ['model', 'data', 'training', 'resources', 'checkpoint'] as const;
+const CONFIG_BLOCKS = ['model', 'data', 'training', 'resources', 'checkpoint'] as const;
 export type JobConfig = Partial<Record<(typeof CONFIG_BLOCKS)[number], string>>;
 
 /** What is known, and how old it is at most. */

@@ -60,7 +60,7 @@ export function failureOf(thrown: unknown): Failure {
     return { error: new DroverError(kind.code, kind.words), withheld: wordsOf(status) };
   }
   // A detail that contradicts its status was not written by Drover.
-  if (detail && isErrorCode(detail.code) && grpcOf(detail.code) === status.code) {
+  if (detail && isErrorCode(detail.code) && agrees(detail.code, status.code)) {
     const hint = detail.hint === '' ? {} : { hint: detail.hint.slice(0, LONGEST_MESSAGE) };
     return { error: new DroverError(detail.code, message, hint) };
   }
@@ -80,7 +80,7 @@ function wordsOf(status: ConnectError): NonNullable<Failure['withheld']> {
   return { status: Code[status.code], message: status.rawMessage, details };
 }
 
-const grpcOf = (code: ErrorCode): number => ERRORS[code].grpc;
+const agrees = (code: ErrorCode, status: number): boolean => ERRORS[code].grpc === status;
 
 function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(ERRORS, code);

@@ -144,7 +144,7 @@ function bodyOf(stream: ServerHttp2Stream, mostBytes: number): Promise<Uint8Arra
         messages.push(...unframer.push(chunk));
       } catch (error) {
         stream.removeAllListeners('data').resume();
-        reject(error as Error);
+        reject(error);
       }
     });
     stream.once('close', () => reject(LEFT));

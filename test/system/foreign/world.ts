@@ -15,7 +15,7 @@ export const EVE = 'token-of-eve';
 export const DAN = 'token-of-dan';
 
 /** A line that the coordinator tells about itself. */
-export interface Told {
+interface Told {
   call?: string;
   ended?: string;
   job?: string;
@@ -25,7 +25,7 @@ export interface Told {
   command?: string[];
 }
 
-export interface Answer {
+interface Answer {
   status: number;
   headers: Headers;
   text: string;
@@ -39,7 +39,7 @@ export interface Answer {
   };
 }
 
-export interface AskOptions {
+interface AskOptions {
   token?: string;
   body?: unknown;
   headers?: Record<string, string>;
