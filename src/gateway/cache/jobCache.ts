@@ -185,7 +185,8 @@ export class JobCache {
   }
 }
 
-function rowOf({ tenant, job: { spec: _, ...view }, annotations, atMs }: Seen): Row {
+function rowOf({ tenant, job, annotations, atMs }: Seen): Row {
+  const { spec: _, ...view } = job;
   const isWrong = view.state === 'FAILED' || view.state === 'UNSCHEDULABLE';
   return {
     tenant,
