@@ -94,7 +94,11 @@ async function prove(blocks: object, chance: number): Promise<string> {
 async function proveResume(blocks: Record<string, object>): Promise<void> {
   const longer = { ...blocks['training'], steps: 1_000_000, log_every: 1000 };
   const often = { ...blocks['checkpoint'], every_seconds: 1 };
-  const { job_id: id } = await data('POST /jobs', { ...blocks, training: longer, checkpoint: often });
+  const { job_id: id } = await data('POST /jobs', {
+    ...blocks,
+    training: longer,
+    checkpoint: often,
+  });
   await until('a checkpoint', async () => {
     const { checkpoints } = await data(`GET /jobs/${id}/checkpoints`);
     return checkpoints.length > 0;

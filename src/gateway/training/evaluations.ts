@@ -65,7 +65,13 @@ function createRoute(app: App, options: EvaluationRouteOptions): void {
       if (!blocks) throw noTraining(body.job_id);
       const template = await evaluationTemplate(options.templates, blocks, body);
       const { task, n, manifest } = await chosen(coordinator, principal, body);
-      const source = { job_id: body.job_id, task, checkpoint: n, manifest, template: template.name };
+      const source = {
+        job_id: body.job_id,
+        task,
+        checkpoint: n,
+        manifest,
+        template: template.name,
+      };
       const { config } = body;
       const spec = await makeJob({
         tenant: principal.tenant,
@@ -163,9 +169,7 @@ function readRoutes(app: App, options: EvaluationRouteOptions): void {
       response: answers(evaluation),
     },
     handler: async ({ principal, params }) =>
-      success(
-        await detailsOf(options, principal, await coordinator.getJob(principal, params.id)),
-      ),
+      success(await detailsOf(options, principal, await coordinator.getJob(principal, params.id))),
   });
 }
 

@@ -3,14 +3,7 @@ import type { Coordinator } from '../../protocol/coordinator.ts';
 import type { App } from '../app.ts';
 import { answers, listOf, pageAnswer, pageOf, pageQuery, success } from './envelope.ts';
 import { TRAINING_PREFIX } from './failure.ts';
-import {
-  clusterOf,
-  nodeOf,
-  queued,
-  queuedOf,
-  trainingCluster,
-  trainingNode,
-} from './views.ts';
+import { clusterOf, nodeOf, queued, queuedOf, trainingCluster, trainingNode } from './views.ts';
 
 const tags = ['training'];
 

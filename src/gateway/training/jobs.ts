@@ -176,9 +176,7 @@ function changeRoutes(app: App, coordinator: Coordinator): void {
         response: answers(trainingJob),
       },
       handler: async ({ principal, params, body }) =>
-        success(
-          trainingJobOf(await coordinator.setPriority(principal, params.id, body.priority)),
-        ),
+        success(trainingJobOf(await coordinator.setPriority(principal, params.id, body.priority))),
     });
   }
 }

@@ -82,10 +82,14 @@ test.each(HOSTILE)('the text %j stays one text', (hostile) => {
 test('no text whatever becomes more than one text', () => {
   const text = 'command:\n  - {{ value | json }}\nlabels: { a: b }\n';
   const anything = fc.string({ unit: 'binary', minLength: 1, maxLength: 60 });
+  const template = readTemplate('mine', text);
   fc.assert(
     fc.property(anything, (value) => {
       fc.pre(!value.includes('\0'));
-      expect(render(text, { value })).toMatchObject({ command: [value], labels: { a: 'b' } });
+      expect(templateJob(template, { value }, {})).toMatchObject({
+        command: [value],
+        labels: { a: 'b' },
+      });
     }),
   );
 });
@@ -128,7 +132,7 @@ test.each([
   ],
   [
     'a field that jobs do not have, below what was left out',
-    'command: [x]\n{% if model.none %}\na: 1\nb: 1\n{% endif %}\nretires: 3',
+    'command: [x]\n{% if model.absent %}\na: 1\nb: 1\n{% endif %}\nretires: 3',
     'template mine, line 6: retires: is not a field of a job',
   ],
   ['a field that is missing', 'name: x', 'template mine: command: Invalid input'],
@@ -136,12 +140,16 @@ test.each([
   ['a field twice', 'command: [x]\n\ncommand: [y]', 'template mine, line 3: Map keys must be'],
   ['no job', '- a', 'template mine: renders to no job'],
   ['no Nunjucks', 'command: [x]\n{% fi model %}', 'template mine, line 2: unknown block tag: fi'],
-  ['an unknown filter', 'name: {{ model | jsom | json }}', 'template mine: Error: filter not found'],
+  [
+    'an unknown filter',
+    'name: {{ model | jsom | json }}',
+    'template mine: Error: filter not found',
+  ],
   ['another file', '{% include "linear.yaml" %}', 'template mine: Error: template not found'],
   [
     'too much',
     'command: [{% for i in range(300000) %}"1234567", {% endfor %}]',
-    'template mine: renders to 3300011 characters, at most 2097152',
+    'template mine: renders to 3300014 characters, at most 2097152',
   ],
 ])('%s is told with its line', (_, text, message) => {
   expect(mistake(text, { model: { type: 'abc' } })).toContain(message);
@@ -150,10 +158,10 @@ test.each([
 test('every mistake of a job is told at once, and apart', () => {
   expect.assertions(1);
   try {
-    render('command: []\nretries: -1\n');
+    render('command: [x]\nretries: -1\nname: 7\n');
   } catch (error) {
     expect((error as InvalidRequest).violations).toEqual([
-      { path: 'template mine, line 1', message: expect.stringMatching(/^command: /) },
+      { path: 'template mine, line 3', message: expect.stringMatching(/^name: /) },
       { path: 'template mine, line 2', message: expect.stringMatching(/^retries: /) },
     ]);
   }

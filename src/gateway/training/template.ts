@@ -36,12 +36,11 @@ const header = z.strictObject({
 
 export interface Template extends z.infer<typeof header> {
   name: string;
-  /** Ready for Nunjucks; line n is line n of the file. */
-  body: string;
-  /** What stands in each `{{ … }}`, and where. */
-  expressions: Expression[];
+  /** The job as YAML, with the marks of templateLines.ts. */
+  render(values: object): Rendered;
 }
 
+/** What stands in a `{{ … }}`, and where. */
 interface Expression {
   text: string;
   line: number;
@@ -55,7 +54,7 @@ export function readTemplate(name: string, text: string): Template {
   if (unready) throw brokenTemplate(name, unready.line, unready.message);
   try {
     const said = header.parse(parse(head) ?? {});
-    return { ...said, name, body: prepared, expressions };
+    return { ...said, name, render: renderer(prepared, expressions) };
   } catch (error) {
     throw brokenTemplate(name, 1, `its header is not valid: ${reasonOf(error)}`, error);
   }
@@ -79,7 +78,10 @@ function splitHeader(text: string): [head: string, body: string] {
   const found = /^---[ \t]*$/m.exec(text);
   if (!found) return ['', text];
   const end = found.index + found[0].length;
-  return [text.slice(0, found.index), text.slice(0, end).replaceAll(/[^\n]/g, '') + text.slice(end)];
+  return [
+    text.slice(0, found.index),
+    text.slice(0, end).replaceAll(/[^\n]/g, '') + text.slice(end),
+  ];
 }
 
 const TAG = /\{\{[^]*?\}\}|\{%[^]*?%\}|\{#[^]*?#\}/g;
@@ -113,25 +115,29 @@ function prepare(text: string, expressions: Expression[]): Prepared {
 
 export interface Rendered {
   text: string;
+  /** What is wrong with the values, or with the template. */
   problem?: { line: number | undefined; message: string };
 }
 
-/** `problem` is what is wrong with the values, or with the template. */
-export function renderText(template: Template, values: object): Rendered {
+function renderer(body: string, expressions: Expression[]): Template['render'] {
   const environment = new nunjucks.Environment([], { autoescape: true, throwOnUndefined: true });
   let missing: Rendered['problem'];
   environment.addFilter('json', (value: unknown, at: number) => {
-    const { text, line } = template.expressions[at]!;
+    const { text, line } = expressions[at]!;
     const found = textOf(value);
     if (found !== undefined) return new nunjucks.runtime.SafeString(found);
     missing = { line, message: `${text} is ${value === undefined ? 'missing' : 'no value'}` };
     throw new Error(missing.message);
   });
-  try {
-    return { text: environment.renderString(template.body, values) };
-  } catch (error) {
-    return { text: '', problem: missing ?? readFailure(error) };
-  }
+  const compiled = nunjucks.compile(body, environment);
+  return (values) => {
+    missing = undefined;
+    try {
+      return { text: compiled.render(values) };
+    } catch (error) {
+      return { text: '', problem: missing ?? readFailure(error) };
+    }
+  };
 }
 
 /** What YAML might take for an end of line, and the marks of lines, are written as escapes. */
@@ -141,14 +147,19 @@ function textOf(value: unknown): string | undefined {
   if (typeof value === 'number' && !Number.isFinite(value)) return undefined;
   const plain = value instanceof nunjucks.runtime.SafeString ? String(value) : value;
   const text = JSON.stringify(plain) as string | undefined;
-  return text?.replaceAll(ESCAPED, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return text?.replaceAll(
+    ESCAPED,
+    (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
+
+const WHERE = /^((Template render error:\s*)?\(unknown path\)\s*(\[[^\]]*\])?\s*)+/;
 
 /** Nunjucks writes "(unknown path) [Line 3, Column 5]\n  what it is". */
 function readFailure(error: unknown): NonNullable<Rendered['problem']> {
   const message = reasonOf(error);
   const line = /\[Line (\d+),/.exec(message)?.[1];
-  const said = message.replace(/^\(unknown path\)\s*(\[[^\]]*\])?\s*/, '').trim();
+  const said = message.replace(WHERE, '').trim();
   return { line: line === undefined ? undefined : Number(line), message: said };
 }
 

@@ -5,7 +5,7 @@ import { nearest } from '../../lib/nearest.ts';
 import type { JobSpec } from '../../model/job.ts';
 import { jobSpec } from '../../protocol/jobSpec.ts';
 import { InvalidRequest, type Violation } from '../problem.ts';
-import { renderText, TEMPLATE_LIMITS, type Template } from './template.ts';
+import { TEMPLATE_LIMITS, type Template } from './template.ts';
 import { takeMarks, type MappedText } from './templateLines.ts';
 
 const VIOLATIONS_LISTED = 10;
@@ -15,7 +15,7 @@ export type OwnParts = Partial<Pick<JobSpec, 'name' | 'priority' | 'annotations'
 
 export function templateJob(template: Template, values: object, own: OwnParts): JobSpec {
   checkFields(template, values);
-  const { text, problem } = renderText(template, values);
+  const { text, problem } = template.render(values);
   if (problem) throw invalid(template, [{ ...problem, field: '' }]);
   if (text.length > TEMPLATE_LIMITS.rendered) {
     const message = `renders to ${text.length} characters, at most ${TEMPLATE_LIMITS.rendered}`;

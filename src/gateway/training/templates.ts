@@ -33,6 +33,8 @@ export interface Templates {
 /** An empty folder name: the ones that Drover brings. */
 export function openTemplates(named: string): Templates {
   const folder = named ? resolve(named) : SHIPPED;
+  /** By name, as they were last read: compiling one takes longer than reading it. */
+  const known = new Map<string, { text: string; template: Template }>();
   return {
     async read(name, field) {
       if (!TEMPLATE_NAME.test(name)) throw await noSuchTemplate(folder, name, field);
@@ -40,9 +42,18 @@ export function openTemplates(named: string): Templates {
       try {
         const { size } = await stat(path);
         if (size > TEMPLATE_LIMITS.bytes) {
-          throw brokenTemplate(name, undefined, `has ${size} bytes, the limit is ${TEMPLATE_LIMITS.bytes}`);
+          throw brokenTemplate(
+            name,
+            undefined,
+            `has ${size} bytes, the limit is ${TEMPLATE_LIMITS.bytes}`,
+          );
         }
-        return readTemplate(name, await readFile(path, 'utf8'));
+        const text = await readFile(path, 'utf8');
+        const last = known.get(name);
+        if (last?.text === text) return last.template;
+        const template = readTemplate(name, text);
+        known.set(name, { text, template });
+        return template;
       } catch (error) {
         if (!isAbsent(error)) throw error;
         throw await noSuchTemplate(folder, name, field);

@@ -214,7 +214,9 @@ test('checkpoints are listed', async () => {
   checkpoints = [CHECKPOINT, { ...CHECKPOINT, n: 4 }];
   const { data } = await training.ask(`GET /jobs/${id}/checkpoints?page_size=1`);
   expect(data['next_page_token']).toBe('more');
-  expect(data['checkpoints']).toMatchObject([{ number: 3, created_at: '1970-01-01T00:00:01.000Z' }]);
+  expect(data['checkpoints']).toMatchObject([
+    { number: 3, created_at: '1970-01-01T00:00:01.000Z' },
+  ]);
 });
 
 test('an evaluation takes the newest checkpoint, or the one that is named', async () => {
@@ -243,7 +245,7 @@ test('what cannot be evaluated is told', async () => {
   };
   expect(await told({ job_id: 'none' })).toContain('404 There is no job none');
   expect(await told({ job_id: id, checkpoint: 9 })).toMatch(/^404 .* checkpoint 9 There are 3\.$/);
-  expect(await told({ job_id: id, template: 'plane' })).toContain('Did you mean plain?');
+  expect(await told({ job_id: id, template: 'plian' })).toContain('Did you mean plain?');
   expect(await told({ job_id: id, config: { deep } })).toContain('400 config: is nested deeper');
   checkpoints = [];
   expect(await told({ job_id: id })).toContain('409 Task 0 of the job');
