@@ -58,7 +58,7 @@ sim-fleet: setup ## A day of a large fleet (WORKERS=100000 JOBS=1000000 SEED=1; 
 
 TORCH_VENV ?= .cache/torch
 
-proof-torch: setup $(TORCH_VENV)/.installed ## Trainings in PyTorch: ten kills, bit for bit; blocks to scores
+proof-torch: setup $(TORCH_VENV)/.installed ## PyTorch: ten kills, bit for bit; blocks to scores
 	TORCH_VENV=$(TORCH_VENV) vitest run test/system/keeping/killed.test.ts \
 	  test/e2e/training.test.ts -t PyTorch $(ARGS)
 

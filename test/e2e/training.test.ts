@@ -69,7 +69,9 @@ async function prove(blocks: object, chance: number): Promise<string> {
     follow(`/jobs/${id}/logs`),
     follow(`/jobs/${id}/metrics/stream?name=loss&name=accuracy`),
   ]);
-  const text = logs.map((event) => JSON.parse(event.data).text).join('');
+  const records = logs.map((event) => JSON.parse(event.data));
+  const stdout = records.filter(({ stream }) => stream === 'stdout');
+  const text = stdout.map((record) => record.text).join('');
   expect(text).toMatch(/^step 10: loss [\d.]+, accuracy [\d.]+\n/);
   expect(text).toContain('done at step');
   const samples = metrics.flatMap((event) => JSON.parse(event.data));

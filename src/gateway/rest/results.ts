@@ -48,7 +48,11 @@ export function resultRoutes(app: App, options: ResultRouteOptions): void {
   });
 }
 
-export async function firstTask(coordinator: Coordinator, who: Principal, job: string): Promise<number> {
+export async function firstTask(
+  coordinator: Coordinator,
+  who: Principal,
+  job: string,
+): Promise<number> {
   const { items } = await coordinator.listTasks(who, job, { limit: 1 });
   return items[0]?.index ?? 0;
 }
@@ -84,7 +88,11 @@ export async function findResult(
   return newest;
 }
 
-export async function readManifest(store: BlobStore, tenant: string, hash: string): Promise<Manifest> {
+export async function readManifest(
+  store: BlobStore,
+  tenant: string,
+  hash: string,
+): Promise<Manifest> {
   const known = await store.stat(tenant, hash as BlobHash);
   if (known && known.size > MANIFEST_BYTES) {
     throw new DroverError('BODY_TOO_LARGE', `The list of files has ${known.size} bytes`, {

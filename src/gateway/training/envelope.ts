@@ -35,7 +35,7 @@ export const pageFields = {
 };
 export const pageQuery = z.strictObject(pageFields);
 
-export const nextPageToken = z.string().nullable().describe('Null at the end');
+const nextPageToken = z.string().nullable().describe('Null at the end');
 
 /** A page of this surface as the Coordinator asks for one. */
 export function pageOf({ page_size, page_token }: z.infer<typeof pageQuery>): {

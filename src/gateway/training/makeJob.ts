@@ -4,7 +4,7 @@ import type { StoreCode } from './codeStore.ts';
 import { templateJob, type OwnParts } from './templateJob.ts';
 import type { Templates } from './templates.ts';
 
-export interface JobWish {
+interface JobWish {
   tenant: string;
   template: string;
   /** Where the template was named, for the error when there is none such. */

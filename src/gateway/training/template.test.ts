@@ -1,7 +1,7 @@
 /** Templates: what they render to, what no value can do to them, and how mistakes are told. */
 import { expect, test } from 'vitest';
 import fc from 'fast-check';
-import { InvalidRequest } from '../problem.ts';
+import type { InvalidRequest } from '../problem.ts';
 import { readTemplate, TEMPLATE_LIMITS } from './template.ts';
 import { templateJob, type OwnParts } from './templateJob.ts';
 
@@ -80,17 +80,16 @@ test.each(HOSTILE)('the text %j stays one text', (hostile) => {
 });
 
 test('no text whatever becomes more than one text', () => {
-  const text = 'command:\n  - {{ value | json }}\nlabels: { a: b }\n';
-  const anything = fc.string({ unit: 'binary', minLength: 1, maxLength: 60 });
-  const template = readTemplate('mine', text);
+  const template = readTemplate('mine', 'command: {{ words | json }}\nlabels: { a: b }\n');
+  const word = fc.string({ unit: 'binary', minLength: 1, maxLength: 60 });
+  const words = fc.array(word, { minLength: 1, maxLength: 10 });
   fc.assert(
-    fc.property(anything, (value) => {
-      fc.pre(!value.includes('\0'));
-      expect(templateJob(template, { value }, {})).toMatchObject({
-        command: [value],
-        labels: { a: 'b' },
-      });
+    fc.property(words, (words) => {
+      fc.pre(!words.some((word) => word.includes('\0')));
+      const { command, labels } = templateJob(template, { words }, {});
+      expect({ command, labels }).toEqual({ command: words, labels: { a: 'b' } });
     }),
+    { numRuns: 20 },
   );
 });
 

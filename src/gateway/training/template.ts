@@ -113,7 +113,7 @@ function prepare(text: string, expressions: Expression[]): Prepared {
   return { prepared: markLines(numbered), unready };
 }
 
-export interface Rendered {
+interface Rendered {
   text: string;
   /** What is wrong with the values, or with the template. */
   problem?: { line: number | undefined; message: string };

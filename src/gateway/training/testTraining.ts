@@ -16,7 +16,7 @@ import { trainingRoutes } from './routes.ts';
 // oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of every shape
 type Loose = Record<string, any>;
 
-export interface TrainingAnswer {
+interface TrainingAnswer {
   status: number;
   headers: Headers;
   data: Loose;

@@ -53,7 +53,7 @@ export const trainingJob = summary
   })
   .meta({ id: 'TrainingJob' });
 
-const FAILED: readonly string[] = ['FAILED', 'UNSCHEDULABLE'];
+const FAILED = new Set(['FAILED', 'UNSCHEDULABLE']);
 
 export function summaryOf(job: JobView): z.infer<typeof trainingSummary> {
   return {
@@ -61,7 +61,7 @@ export function summaryOf(job: JobView): z.infer<typeof trainingSummary> {
     name: job.name,
     status: job.state,
     reason: job.reason,
-    error: FAILED.includes(job.state) ? job.reason : null,
+    error: FAILED.has(job.state) ? job.reason : null,
     priority: job.priority,
     tenant_id: job.tenant,
     user_id: job.owner,
