@@ -13,6 +13,7 @@ import { resultRoutes } from '../gateway/rest/results.ts';
 import { metricRoutes } from '../gateway/rest/metrics.ts';
 import { registerLogRoutes } from '../gateway/rest/logs.ts';
 import { trainingRoutes } from '../gateway/training/routes.ts';
+import { openAuthenticate } from '../gateway/auth/authenticate.ts';
 import { bearerOf, checkScope, type Authorize } from '../gateway/auth/authorize.ts';
 import { recordAccesses } from '../gateway/tunnel/accesses.ts';
 import { createExecRoute } from '../gateway/tunnel/exec.ts';
@@ -41,7 +42,7 @@ export async function startGateway(
   const common = { coordinator, clock: systemClock, random: systemRandom, log };
   // The hub must know the gateway's URL, which is known once it listens.
   const upgrades: UpgradeRoute[] = [];
-  const authenticate = (token: string) => coordinator.authenticate(token);
+  const authenticate = await openAuthenticate(settings.auth, common);
   const proxy: ProxyOptions = {
     hub: () => hub,
     authenticate,
@@ -50,6 +51,7 @@ export async function startGateway(
   };
   const gateway = await createGateway({
     ...common,
+    authenticate,
     host: server.host,
     port: server.port,
     insecure: server.insecure,
