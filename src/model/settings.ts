@@ -9,6 +9,7 @@ import { checkSecrets, secretSettings } from './secretSettings.ts';
 import { checkGrpc } from './grpcSettings.ts';
 import { checkNotify, notifySettings } from './notifySettings.ts';
 import { agentSettings } from './agentSettings.ts';
+import { trainingSettings } from './trainingSettings.ts';
 import { poolSettings } from './poolSettings.ts';
 import { readSecrets, refuseSecret } from './secretFiles.ts';
 import { IDLE_ACTIONS } from './jobParts.ts';
@@ -126,6 +127,7 @@ const sections = z.strictObject({
   logs,
   agent: agentSettings,
   idleDevices,
+  training: trainingSettings,
   fleet,
   policy,
   limits,
@@ -245,6 +247,9 @@ function resolvePaths(settings: Settings, home: string | undefined): Settings {
     ...{ data: { dir }, blobs, policy: { file: policyFile } },
     agent: { ...settings.agent, dataDir, cache },
   };
+  const training = { templates: expandHome(settings.training.templates, home) };
+  const agent = { ...settings.agent, dataDir, cache };
+  return { ...settings, data: { dir }, blobs, training, agent };
 }
 
 function expandHome(path: string, home: string | undefined): string {
