@@ -241,15 +241,10 @@ function resolvePaths(settings: Settings, home: string | undefined): Settings {
     ...settings.agent.cache,
     folder: named ? expandHome(named, home) : `${dataDir}/cache`,
   };
-  const policyFile = expandHome(settings.policy.file, home);
-  return {
-    ...settings,
-    ...{ data: { dir }, blobs, policy: { file: policyFile } },
-    agent: { ...settings.agent, dataDir, cache },
-  };
+  const policyFile = { file: expandHome(settings.policy.file, home) };
   const training = { templates: expandHome(settings.training.templates, home) };
   const agent = { ...settings.agent, dataDir, cache };
-  return { ...settings, data: { dir }, blobs, training, agent };
+  return { ...settings, data: { dir }, blobs, policy: policyFile, training, agent };
 }
 
 function expandHome(path: string, home: string | undefined): string {
