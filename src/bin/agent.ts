@@ -24,6 +24,7 @@ import { containerAttributes, containersOf } from './environmentSteps.ts';
 import { tellFailure } from './failure.ts';
 import type { RoleArguments } from './roles.ts';
 import { startSpool } from './spool.ts';
+import { trustAgentFiles } from './trust.ts';
 import { shutdownOnSignals, tellReady, type Shutdown } from './shutdown.ts';
 
 const clock = systemClock;
@@ -36,7 +37,10 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const url = clusterUrl(dataDir, flags['join']);
   const { level } = settings.logs;
-  const spool = startSpool({ url, dataDir, level }, (name, error) => {
+  const { caFile, certFile, keyFile } = settings.agent;
+  const trust = trustAgentFiles(settings.agent, log);
+  shutdown.add(async () => trust.close());
+  const spool = startSpool({ url, dataDir, level, caFile, certFile, keyFile }, (name, error) => {
     log.error({ thread: name, err: error }, 'a part of the agent has failed: stopping');
     process.exit(1);
   });

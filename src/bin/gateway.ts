@@ -4,10 +4,11 @@ import { systemClock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import { createLog } from '../lib/log.ts';
 import { createGrpcCoordinator } from '../protocol/grpc/client.ts';
-import { callerOptions } from './grpc.ts';
+import { callerOptions, callExposures } from './grpc.ts';
 import { startGateway } from './parts.ts';
 import type { RoleArguments } from './roles.ts';
 import { shutdownOnSignals, tellReady } from './shutdown.ts';
+import { grpcTls, withTlsMetrics } from './tls.ts';
 
 export async function runGateway({ settings, flags }: RoleArguments): Promise<number> {
   const { coordinator: url } = flags;
@@ -18,11 +19,15 @@ export async function runGateway({ settings, flags }: RoleArguments): Promise<nu
   }
   const shutdown = shutdownOnSignals();
   const log = createLog('gateway', settings.logs.level);
-  const remote = createGrpcCoordinator({ url, ...callerOptions(settings) });
+  const tls = grpcTls(settings, log);
+  shutdown.add(async () => tls?.close());
+  const remote = createGrpcCoordinator({ url, ...callerOptions(settings, tls) });
   shutdown.add(async () => remote.close());
   const blobs = await openBlobStore(settings.blobs, { clock: systemClock, log });
   shutdown.add(() => blobs.close());
-  const gateway = await startGateway(settings, { coordinator: remote, blobs }, log);
+  const coordinator = withTlsMetrics(remote, 'drover_gateway_caller', tls);
+  const exposures = callExposures(url);
+  const gateway = await startGateway(settings, { coordinator, blobs, exposures }, log);
   shutdown.add(() => gateway.close());
   tellReady({ url: gateway.url });
   return shutdown.ended;

@@ -28,12 +28,14 @@ import { systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { systemRandom } from '../lib/random.ts';
 import type { IdleRule } from '../model/jobParts.ts';
+import { httpExposures } from '../model/listenerSettings.ts';
 import type { Settings } from '../model/settings.ts';
 import { packSpecs } from '../model/spec.ts';
 import { COORDINATOR_CALLS, type Coordinator } from '../protocol/coordinator.ts';
 import { decodeLogFrames } from '../protocol/logFrames.ts';
 import type { StoreSettings } from '../store/open.ts';
 import { startThread } from './threads/start.ts';
+import { listenerParts } from './tls.ts';
 import type { PackedCalls, StateThreadOptions } from './threads/state.ts';
 
 export interface RunningController {
@@ -150,9 +152,16 @@ export interface RunningGateway {
   close(): Promise<void>;
 }
 
+interface GatewayParts {
+  coordinator: Coordinator;
+  blobs: BlobStore;
+  /** What else of this process is readable on the network. */
+  exposures?: string[];
+}
+
 export async function startGateway(
   settings: Settings,
-  { coordinator, blobs }: { coordinator: Coordinator; blobs: BlobStore },
+  { coordinator, blobs, exposures = [] }: GatewayParts,
   log: Log,
 ): Promise<RunningGateway> {
   const { server, limits } = settings;
@@ -165,13 +174,13 @@ export async function startGateway(
     hub: () => hub,
     authenticate,
     sessions: new ProxySessions(systemClock),
-    secure: server.publicUrl.startsWith('https:'),
+    secure: server.publicUrl.startsWith('https:') || server.certFile !== '',
   };
+  const open = [...httpExposures(settings), ...exposures];
+  const listener = listenerParts(settings, open, log);
   const gateway = await createGateway({
     ...common,
-    host: server.host,
-    port: server.port,
-    insecure: server.insecure,
+    ...listener,
     decodeLogFrames,
     limits: { bodyBytes: server.bodyLimitBytes, unaryTimeoutMs: server.unaryTimeoutMs },
     extraRoutes(app) {
@@ -200,6 +209,7 @@ export async function startGateway(
     async close() {
       hub.close();
       await gateway.close();
+      listener.tls?.close();
     },
   };
 }

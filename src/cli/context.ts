@@ -1,4 +1,5 @@
 /** drover context: which of the remembered servers is spoken to. */
+import { isLoopback } from '../lib/loopback.ts';
 import { UsageError } from './args.ts';
 import { defineCommand, takePositionals, type CommandContext } from './command.ts';
 import { listContexts, removeContext, useContext, type Context } from './contexts.ts';
@@ -36,12 +37,21 @@ export const contextCommand = defineCommand({
 });
 
 /** Never with the token. */
-function view({ name, url, current }: Context): Omit<Context, 'token'> {
+function view({ name, url, current }: Context): Omit<Context, 'token' | 'tls'> {
   return { name, url, current };
+}
+
+function isPlainAbroad(url: string): boolean {
+  const parsed = URL.parse(url);
+  return parsed?.protocol === 'http:' && !isLoopback(parsed.hostname);
 }
 
 async function list(context: CommandContext): Promise<number> {
   const all = listContexts(context.io.env).map(view);
+  for (const { name, url } of all) {
+    if (!isPlainAbroad(url)) continue;
+    await context.notice(`${name} speaks without TLS: tokens for ${url} cross the network readable`);
+  }
   if (context.json) {
     await context.printJson(all);
   } else if (all.length === 0) {

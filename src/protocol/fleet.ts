@@ -81,6 +81,13 @@ export const clusterView = z
     workers: z.object({ online: z.int(), suspect: z.int(), draining: z.int() }),
     tasks: z.object({ pending: z.int(), assigned: z.int(), running: z.int() }),
     attemptLeaseMs: z.int(),
+  });
+export type ClusterView = z.infer<typeof clusterView>;
+
+/** As a gateway tells it. */
+export const clusterAnswer = clusterView
+  .extend({
+    insecure: z.boolean().describe('Tokens cross the network readable: `insecure` allows it'),
   })
   .meta({ id: 'Cluster' });
-export type ClusterView = z.infer<typeof clusterView>;
+export type ClusterAnswer = z.infer<typeof clusterAnswer>;
