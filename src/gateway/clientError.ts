@@ -3,6 +3,7 @@ import type { ConnectionError, FastifyInstance } from 'fastify';
 import type { Socket } from 'node:net';
 import { DroverError, type ErrorCode } from '../lib/errors.ts';
 import { PROBLEM_TYPE, problemOf } from './problem.ts';
+import { RAW_HEADERS } from './security/headers.ts';
 
 interface Answer {
   line: string;
@@ -54,7 +55,7 @@ export function answerClientError(
   };
   const body = JSON.stringify(problem);
   socket.end(
-    `HTTP/1.1 ${line}\r\nconnection: close\r\ncontent-type: ${PROBLEM_TYPE}\r\n` +
+    `HTTP/1.1 ${line}\r\nconnection: close\r\ncontent-type: ${PROBLEM_TYPE}\r\n${RAW_HEADERS}` +
       `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 }
