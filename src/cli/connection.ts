@@ -1,5 +1,6 @@
 /** Where the server is and how to speak to it: flags, environment, `drover login`, `drover up`. */
 import path from 'node:path';
+import { isLoopback } from '../lib/loopback.ts';
 import type { ClientTlsFiles } from '../protocol/clientTls.ts';
 import { UsageError } from './args.ts';
 import { contextPath, damaged, findContext, home, listContexts, readJson } from './contexts.ts';
@@ -55,6 +56,13 @@ function tlsFiles(
     certFile: env['DROVER_CERT_FILE'] || saved.certFile,
     keyFile: env['DROVER_KEY_FILE'] || saved.keyFile,
   };
+}
+
+export const READABLE = 'there is no TLS, tokens cross the network readable';
+
+export function isReadable(url: string): boolean {
+  const { protocol, hostname } = new URL(url);
+  return protocol === 'http:' && !isLoopback(hostname);
 }
 
 export function normalUrl(text: string, what: string): string {

@@ -1,7 +1,7 @@
 /** drover context: which of the remembered servers is spoken to. */
-import { isLoopback } from '../lib/loopback.ts';
 import { UsageError } from './args.ts';
 import { defineCommand, takePositionals, type CommandContext } from './command.ts';
+import { isReadable, READABLE } from './connection.ts';
 import { listContexts, removeContext, useContext, type Context } from './contexts.ts';
 import { EXIT } from './exitCodes.ts';
 import { printTable } from './table.ts';
@@ -41,16 +41,10 @@ function view({ name, url, current }: Context): Omit<Context, 'token' | 'tls'> {
   return { name, url, current };
 }
 
-function isPlainAbroad(url: string): boolean {
-  const parsed = URL.parse(url);
-  return parsed?.protocol === 'http:' && !isLoopback(parsed.hostname);
-}
-
 async function list(context: CommandContext): Promise<number> {
   const all = listContexts(context.io.env).map(view);
   for (const { name, url } of all) {
-    if (!isPlainAbroad(url)) continue;
-    await context.notice(`${name} speaks without TLS: tokens for ${url} cross the network readable`);
+    if (isReadable(url)) await context.notice(`${name} at ${url}: ${READABLE}`);
   }
   if (context.json) {
     await context.printJson(all);

@@ -4,7 +4,7 @@ import { createClient } from '../protocol/client.ts';
 import { useClientTlsFiles, type ClientTlsFiles } from '../protocol/clientTls.ts';
 import { UsageError } from './args.ts';
 import { defineCommand, takePositionals } from './command.ts';
-import { normalUrl } from './connection.ts';
+import { isReadable, normalUrl, READABLE } from './connection.ts';
 import { saveContext } from './contexts.ts';
 import { EXIT } from './exitCodes.ts';
 import type { CliIo } from './io.ts';
@@ -33,6 +33,7 @@ export const loginCommand = defineCommand({
         `--name ${JSON.stringify(name)} holds more than letters, digits and .:@-`,
       );
     }
+    if (isReadable(url)) await context.notice(`${url}: ${READABLE}`);
     const tls = tlsFiles(io, parsed.options);
     useClientTlsFiles(tls);
     const token = (await readToken(io, url)).trim();

@@ -162,3 +162,22 @@ test('a renewed certificate is shown without a restart, and the agent stays', as
   expect(journey.log()).toContain('certificates were renewed');
   expect(readFileSync(path.join(journey.dir, 'connection.json'), 'utf8')).toContain(caFile);
 });
+
+test('without TLS beyond loopback it must be allowed, and then everybody is told', async () => {
+  const open = await startJourney({
+    args: ['--host', '0.0.0.0', '--no-agent'],
+    env: { DROVER_SERVER_INSECURE: 'true' },
+  });
+  try {
+    const words = 'HTTP on 0.0.0.0 has no TLS: tokens cross the network readable';
+    expect(open.up.stdout()).toContain(`INSECURE      ${words}`);
+    expect(open.up.stderr()).toContain(words);
+    expect((await open.drover('workers')).stderr).toContain('this cluster is insecure');
+    expect((await open.drover('info')).stdout).toMatch(/^insecure +yes/m);
+    const ready = await open.api('GET /readyz');
+    expect(ready.body['data']['warnings']).toEqual([words]);
+    expect(ready.headers.get('x-drover-insecure')).toBe('true');
+  } finally {
+    await open.close();
+  }
+});
