@@ -5,10 +5,12 @@ import type { JobSpec } from '../model/job.ts';
 import { type Principal, type Scope, SCOPES } from '../model/token.ts';
 import type { LogChunk, SyncReply, Timers } from '../protocol/agent.ts';
 import type { Coordinator, Page, SubmitReply, SubmitRequest } from '../protocol/coordinator.ts';
-import type { TokenView, WorkerView } from '../protocol/fleet.ts';
+
 import type { JobView, PageQuery } from '../protocol/jobs.ts';
 import { fakeAccounts } from '../protocol/fakeAccounts.ts';
 import { fakeFiles } from '../protocol/fakeFiles.ts';
+import { fakeWorker, viewOf } from './fakeViews.ts';
+import { fakePeople } from '../protocol/fakePeople.ts';
 import { fakeReceipt } from '../protocol/fakeReceipt.ts';
 import { fakeWhy } from '../protocol/fakeWhy.ts';
 
@@ -52,6 +54,7 @@ export function createFakeCoordinator(overrides: Partial<Coordinator> = {}): Fak
     ...agentCalls(logs),
     ...accountCalls,
     ...fakeFiles(),
+    ...fakePeople(),
     ...overrides,
   };
   const counted = countCalls(plain, calls);
@@ -117,6 +120,10 @@ function jobCalls(jobs: Map<string, JobView>) {
     async cancelJob(_who, id) {
       const job = get(id);
       if (job.state === 'PENDING') jobs.set(id, { ...job, state: 'CANCELLED', endedAtMs: 2 });
+      return get(id);
+    },
+    async setPriority(_who, id, priority) {
+      jobs.set(id, { ...get(id), priority });
       return get(id);
     },
     listTasks: async (_who, id, query) => (get(id), paged([], query)),
@@ -220,44 +227,6 @@ function fleetCalls(tokens: Map<string, Principal>, tokenWith: FakeCoordinator['
     metrics: async () =>
       '# HELP drover_up The controller runs.\n# TYPE drover_up gauge\ndrover_up 1\n',
   } satisfies Partial<Coordinator>;
-}
-
-function viewOf(principal: Principal): TokenView {
-  const { token, tenant, user, scopes } = principal;
-  return {
-    id: token,
-    kind: 'user',
-    name: '',
-    tenant,
-    user,
-    scopes,
-    pool: 'default',
-    maxLiveWorkers: 0,
-    createdAtMs: 1,
-    expiresAtMs: null,
-    revokedAtMs: null,
-    attempt: null,
-  };
-}
-
-function fakeWorker(): WorkerView {
-  return {
-    id: 'w1',
-    name: 'machine',
-    pool: 'default',
-    state: 'ONLINE',
-    draining: false,
-    address: '127.0.0.1',
-    network: 'local',
-    attributes: {},
-    agentVersion: '0.1.0',
-    joinedAtMs: 1,
-    lastSeenAtMs: 1,
-    attempts: 0,
-    total: { cpuMillis: 1000, memoryBytes: 1, devices: 0 },
-    free: { cpuMillis: 1000, memoryBytes: 1, devices: 0 },
-    devices: [],
-  };
 }
 
 function agentCalls(logs: LogChunk[]) {

@@ -37,6 +37,7 @@ import { healthRoutes } from './rest/health.ts';
 import { jobRoutes } from './rest/jobs.ts';
 import { queueRoutes } from './rest/queue.ts';
 import { auditRoutes } from './rest/audit.ts';
+import { tenantRoutes } from './rest/tenants.ts';
 import { tokenRoutes } from './rest/tokens.ts';
 import { workerRoutes } from './rest/workers.ts';
 import { createEdge, type Edge, type EdgeOptions } from './security/edge.ts';
@@ -204,6 +205,7 @@ function addRoutes(app: App, options: GatewayOptions, parts: RouteParts): void {
   clusterRoutes(app, coordinator, parts.edge);
   workerRoutes(app, coordinator);
   tokenRoutes(app, coordinator, parts.cache);
+  tenantRoutes(app, coordinator, parts.cache);
   auditRoutes(app, coordinator);
   budgetRoutes(app, coordinator);
   healthRoutes(app, coordinator, parts);

@@ -4,13 +4,14 @@ import { systemClock, type Clock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import { systemRandom, type Random } from '../lib/random.ts';
 import type { TokenId } from '../model/ids.ts';
+import type { Priority } from '../model/job.ts';
 import { SCOPES, type Principal } from '../model/token.ts';
 import type * as agent from './agent.ts';
 import type { Coordinator, LogPage, LogQuery, Page, Readiness } from './coordinator.ts';
 import type { SubmitReply, SubmitRequest, TunnelTicket } from './coordinator.ts';
 import { allow, pageOf, pollUntil } from './fakeAnswers.ts';
 import { FakeFleet } from './fakeFleet.ts';
-import { isEnded, jobView, newJob, type FakeJob } from './fakeJobs.ts';
+import { isEnded, jobView, newJob, withPriority, type FakeJob } from './fakeJobs.ts';
 import { FakeRest } from './fakeRest.ts';
 import { fakeWhy } from './fakeWhy.ts';
 import { FakeWork } from './fakeWork.ts';
@@ -107,6 +108,11 @@ export class FakeCoordinator extends FakeRest implements Coordinator {
     return jobView(job, true);
   }
 
+  async setPriority(who: Principal, id: string, priority: Priority): Promise<JobView> {
+    allow(who, 'jobs:manage');
+    return jobView(withPriority(this.#job(who, id), priority), true);
+  }
+
   async listTasks(who: Principal, job: string, page: PageQuery): Promise<Page<TaskView>> {
     return pageOf(
       this.#job(who, job).tasks.map(({ view }) => ({ ...view })),
@@ -190,8 +196,7 @@ export class FakeCoordinator extends FakeRest implements Coordinator {
 
   async listWorkers(who: Principal, page: PageQuery): Promise<Page<WorkerView>> {
     allow(who, 'fleet:read');
-    const workers = [...this.#fleet.workers.values()];
-    return pageOf(workers.map(copyOf), page);
+    return pageOf([...this.#fleet.workers.values()].map(copyOf), page);
   }
 
   async setDraining(who: Principal, worker: string, draining: boolean): Promise<WorkerView> {
