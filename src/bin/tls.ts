@@ -1,4 +1,4 @@
-/** Certificates, addresses and origins from the settings, as each end of a connection takes them. */
+/** Certificates, addresses and origins from the settings, as each end of a connection has them. */
 import { Registry } from 'prom-client';
 import type { GatewayOptions } from '../gateway/gateway.ts';
 import { tlsMetrics } from '../gateway/security/metrics.ts';

@@ -21,7 +21,7 @@ export const loginCommand = defineCommand({
   },
   details:
     'The token is asked for without echo, or read from stdin; it is never an argument.\n' +
-    'Where the certificate of the server is of your own authority, --ca-file names its file (PEM),\n' +
+    'Where the certificate of the server is of your own authority, --ca-file names its file,\n' +
     'and later commands find it again.',
   async run(parsed, context) {
     const [text] = takePositionals(parsed, ['URL']);

@@ -51,6 +51,5 @@ export function shownCertificate(): { cert?: string; key?: string } {
 
 /** Connects with what is to be shown at that time. */
 export function tlsConnector(timeoutMs: number): ReturnType<typeof buildConnector> {
-  return (options, callback) =>
-    buildConnector({ timeout: timeoutMs, ...shown })(options, callback);
+  return (options, callback) => buildConnector({ timeout: timeoutMs, ...shown })(options, callback);
 }

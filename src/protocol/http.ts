@@ -46,7 +46,7 @@ export class ConnectionError extends Error {
   readonly untrusted: boolean;
   constructor(url: string, cause: unknown) {
     const code = causeCode(cause);
-    const untrusted = isUntrusted({ code });
+    const untrusted = isUntrusted(code);
     super(`no connection to ${url} (${untrusted ? describe(cause) : (code ?? describe(cause))})`, {
       cause,
     });

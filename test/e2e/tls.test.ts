@@ -76,7 +76,7 @@ describe('clients that nobody here wrote', () => {
     expect(old.code).not.toBe(0);
   });
 
-  test('openssl agrees on TLS 1.3, on 1.2 with good ciphers only, and may not renegotiate', async () => {
+  test('openssl gets TLS 1.3, 1.2 with good ciphers only, and no renegotiation', async () => {
     const to = `127.0.0.1:${new URL(journey.url).port}`;
     const openssl = (args: string[], input = 'Q\n') =>
       type('openssl', ['s_client', '-connect', to, '-CAfile', caFile, ...args], { input }).ended;

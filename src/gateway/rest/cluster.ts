@@ -12,6 +12,7 @@ export function clusterRoutes(app: App, coordinator: Coordinator, { exposures }:
     url: '/v1/cluster',
     config: { access: 'fleet:read' },
     schema: { tags: ['cluster'], summary: 'This cluster', response: { 200: one(clusterAnswer) } },
-    handler: async ({ principal }) => found({ ...(await coordinator.cluster(principal)), insecure }),
+    handler: async ({ principal }) =>
+      found({ ...(await coordinator.cluster(principal)), insecure }),
   });
 }

@@ -21,7 +21,8 @@ test('without a list everybody may connect, and nothing a client says about itse
 });
 
 test('peers: the list, processes on this machine, and proxies that may speak for others', () => {
-  const { admits } = createAdmission({ allow, trustedProxies });
+  const admission = createAdmission({ allow, trustedProxies });
+  const admits = (peer: string): boolean => admission.admits(peer);
   const yes = ['10.1.2.3', '::ffff:10.1.2.3', '2001:db8::9', '127.0.0.1', '::1', '192.0.2.1'];
   const no = ['203.0.113.9', '::ffff:203.0.113.9', '2001:db9::1', ''];
   expect(yes.filter((peer) => !admits(peer))).toEqual([]);
@@ -51,7 +52,11 @@ test.each<[string, string, string | undefined, string, boolean]>([
 test('who is turned away gets not one byte, and others are served', async () => {
   const server = createServer((socket) => socket.end('hello'));
   const refused: string[] = [];
-  gateConnections(server, (peer) => !peer.endsWith('127.0.0.2'), (peer) => void refused.push(peer));
+  gateConnections(
+    server,
+    (peer) => !peer.endsWith('127.0.0.2'),
+    (peer) => void refused.push(peer),
+  );
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as { port: number };
   const from = (localAddress: string): Promise<string> =>
@@ -70,7 +75,11 @@ test('who is turned away gets not one byte, and others are served', async () => 
 test('a call that a proxy passes on is refused by its caller, an upgrade too', async () => {
   await using gateway = await startTestGateway(
     {},
-    { allow, trustedProxies, upgrade: (_request, socket) => socket.end('HTTP/1.1 101 Yes\r\n\r\n') },
+    {
+      allow,
+      trustedProxies,
+      upgrade: (_request, socket) => socket.end('HTTP/1.1 101 Yes\r\n\r\n'),
+    },
   );
   const as = (caller: string, more = {}) =>
     gateway.call('GET', '/v1/jobs', { headers: { 'x-forwarded-for': caller, ...more } });

@@ -1,4 +1,4 @@
-/** Who may connect at all, by address; behind proxies that are trusted, by the address they tell. */
+/** Who may connect at all, by address; behind proxies that are trusted, by what they tell. */
 import type { IncomingMessage } from 'node:http';
 import { addressList } from '../../lib/addressList.ts';
 import { DroverError } from '../../lib/errors.ts';

@@ -1,5 +1,6 @@
 /** Web pages of other origins may call only where the settings name them. */
 import type { App } from '../app.ts';
+import type { Stamp } from './headers.ts';
 
 /** How long a browser may remember the answer about an origin. */
 const PREFLIGHT_SECONDS = '600';
@@ -17,7 +18,7 @@ const EXPOSED = 'x-request-id, retry-after, location, etag, content-range, accep
  * Never with credentials: a token is sent by the page's own script, and our cookies are for pages
  * behind the proxy, which say themselves who may embed or call them.
  */
-export function allowOrigins(app: App, origins: readonly string[]): void {
+export function allowOrigins(app: App, origins: readonly string[], stamp: Stamp): void {
   if (origins.length === 0) return;
   const known = new Set(origins);
   app.addHook('onRequest', (request, reply, done) => {
@@ -29,6 +30,7 @@ export function allowOrigins(app: App, origins: readonly string[]): void {
     reply.header('access-control-expose-headers', EXPOSED);
     const asks = request.headers['access-control-request-method'];
     if (request.method !== 'OPTIONS' || asks === undefined) return done();
+    stamp(reply);
     reply.code(204).headers(PREFLIGHT).send();
   });
 }

@@ -1,6 +1,7 @@
 /** What every answer says to browsers, pages of other origins, and that `insecure` is shown. */
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
+import { silentLog } from '../../lib/log.ts';
 import { startTestGateway, type TestGateway } from '../testGateway.ts';
 
 const EVERYWHERE = {
@@ -14,7 +15,7 @@ const ORIGIN = 'https://dashboard.example.org';
 const headersOf = (headers: Headers, names: string[]): Record<string, string | null> =>
   Object.fromEntries(names.map((name) => [name, headers.get(name)]));
 
-test('every answer of every route carries the headers; those for one caller are not kept', async () => {
+test('every answer of every route has the headers; those for one caller are not kept', async () => {
   await using gateway = await startTestGateway();
   const { paths } = (await gateway.call('GET', '/openapi.json')).json as unknown as {
     paths: Record<string, Record<string, { security?: object[] }>>;
@@ -48,7 +49,8 @@ test('so do answers that no route gives', async () => {
     expect(headersOf(headers, Object.keys(EVERYWHERE))).toEqual(EVERYWHERE);
   }
   const raw = await malformed(gateway);
-  for (const [name, value] of Object.entries(EVERYWHERE)) expect(raw).toContain(`${name}: ${value}`);
+  for (const [name, value] of Object.entries(EVERYWHERE))
+    expect(raw).toContain(`${name}: ${value}`);
 });
 
 function malformed(gateway: TestGateway): Promise<string> {
@@ -107,7 +109,6 @@ test('a browser that asks first is told what it may send', async () => {
 test('`insecure` is shown in answers, the cluster, readiness and metrics', async () => {
   const warned: string[] = [];
   const exposures = ['HTTP on 0.0.0.0 has no TLS'];
-  const { silentLog } = await import('../../lib/log.ts');
   const log = { ...silentLog, warn: (_fields: object, text: string) => void warned.push(text) };
   await using insecure = await startTestGateway({}, { exposures, log });
   await using safe = await startTestGateway();

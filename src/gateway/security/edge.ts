@@ -1,6 +1,6 @@
 /** The gateway's outermost layer: who may connect, over what, and what every answer says. */
-import type { Server as HttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
+import type { Server as TlsServer } from 'node:tls';
 import { isLoopback } from '../../lib/loopback.ts';
 import type { Log } from '../../lib/log.ts';
 import type { TlsFiles } from '../../lib/tls/files.ts';
@@ -43,6 +43,7 @@ export interface Edge {
 export function createEdge(options: EdgeOptions, log: Log): Edge {
   const { tls, exposures = [] } = options;
   const admission = createAdmission(options);
+  const stamps = createStamps({ hsts: wantsHsts(options), insecure: exposures.length > 0 });
   const pending = new Map<string, Socket>();
   let refused = 0;
   for (const exposure of exposures) log.warn({ insecure: true }, exposure);
@@ -50,23 +51,25 @@ export function createEdge(options: EdgeOptions, log: Log): Edge {
     exposures,
     admission,
     tls,
-    stamps: createStamps({ hsts: wantsHsts(options), insecure: exposures.length > 0 }),
+    stamps,
     refusedConnections: () => refused,
     attach(app) {
-      if (tls) serveTls(app.server as unknown as HttpsServer, tls, pending, log);
+      if (tls) serveTls(app.server as unknown as TlsServer, tls, pending, log);
       if (!admission.isOpen) {
-        gateConnections(app.server, admission.admits, (address) => {
+        const admits = (peer: string): boolean => admission.admits(peer);
+        gateConnections(app.server, admits, (address) => {
           refused++;
           log.debug({ address }, 'a connection was refused: it is not in server.allow');
         });
       }
       if (!admission.isOpen && options.trustedProxies?.length) {
-        app.addHook('onRequest', (request, _reply, done) => {
+        app.addHook('onRequest', (request, reply, done) => {
+          stamps.open(reply);
           admission.check(request.raw);
           done();
         });
       }
-      allowOrigins(app, options.corsOrigins ?? []);
+      allowOrigins(app, options.corsOrigins ?? [], stamps.open);
     },
     guardUpgrade: (upgrade) => upgrade && guardedUpgrade(upgrade, admission),
     close() {
@@ -81,12 +84,7 @@ function wantsHsts({ tls, host, publicUrl = '' }: EdgeOptions): boolean {
 }
 
 /** New certificates are for new connections; what is under way goes on under the old ones. */
-function serveTls(
-  server: HttpsServer,
-  tls: TlsFiles,
-  pending: Map<string, Socket>,
-  log: Log,
-): void {
+function serveTls(server: TlsServer, tls: TlsFiles, pending: Map<string, Socket>, log: Log): void {
   tls.onChange(() => server.setSecureContext(tlsServerOptions(tls)));
   // Node would pass it on as a bad request and have it answered in plain text.
   server.removeAllListeners('tlsClientError');

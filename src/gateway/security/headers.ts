@@ -1,6 +1,6 @@
 /**
- * Headers that tell a browser what our answers are not: a page, a frame, a script. They are computed
- * once and written on every reply, so a request pays for a few assignments only.
+ * Headers that tell a browser what our answers are not: a page, a frame, a script. They are made
+ * once and written on every reply, so that a request pays for a few assignments only.
  */
 import type { FastifyReply } from 'fastify';
 

@@ -89,11 +89,11 @@ test('its URL is https, and only who trusts its authority gets through', async (
 test('a renewal under load drops no request, and shows at once', async () => {
   const { tls, gateway } = await start();
   const kept = dispatcher({ ca });
-  let over = false;
+  const load = { isOver: false };
   let answered = 0;
   const failures: unknown[] = [];
-  const load = async (fresh: boolean): Promise<void> => {
-    while (!over) {
+  const run = async (fresh: boolean): Promise<void> => {
+    while (!load.isOver) {
       const by = fresh ? new Agent({ connect: { ca } }) : kept;
       try {
         if ((await get(gateway.url, by)) === 200) answered++;
@@ -104,7 +104,7 @@ test('a renewal under load drops no request, and shows at once', async () => {
       }
     }
   };
-  const loads = [false, false, false, true, true].map(load);
+  const loads = [false, false, false, true, true].map(run);
   const names: string[] = [];
   for (const name of ['second', 'third', 'fourth']) {
     const { cert, key } = authority.issue(name);
@@ -114,7 +114,7 @@ test('a renewal under load drops no request, and shows at once', async () => {
     await until(`${name} is taken`, () => tls.cert === cert && answered > before + 20);
     names.push(String((await shown(gateway)).subject.CN));
   }
-  over = true;
+  load.isOver = true;
   await Promise.all(loads);
   expect(failures).toEqual([]);
   expect(names).toEqual(['second', 'third', 'fourth']);

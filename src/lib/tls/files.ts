@@ -100,7 +100,7 @@ export class TlsFiles implements TlsSource {
     }
   }
 
-  /** Two files are not written at once: only what stays wrong is worth a word, and one is enough. */
+  /** Two files are not written at once: only what stays wrong is told, and once is enough. */
   #refuse(found: string, error: unknown): void {
     const isFirst = this.#suspect !== found;
     this.#suspect = found;

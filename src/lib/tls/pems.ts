@@ -68,7 +68,8 @@ function attempt<Result>(file: PemFile | undefined, problem: string, run: () => 
 }
 
 export function unusable(file: PemFile | undefined, problem: string, cause?: unknown): DroverError {
-  const named = file === undefined ? 'the certificate' : `${file.setting} names ${file.path}, which`;
+  const named =
+    file === undefined ? 'the certificate' : `${file.setting} names ${file.path}, which`;
   return new DroverError('INVALID_ARGUMENT', `${named} ${problem}`, {
     hint: 'docs/tls.md tells which files are needed and how to make them.',
     cause,

@@ -50,7 +50,7 @@ export function connectWebSocket<Result>(
     const failed = (cause: Error): void =>
       reject(
         new DroverError('UNAVAILABLE', `cannot connect to ${options.url}: ${reasonOf(cause)}`, {
-          hint: isUntrusted(cause)
+          hint: isUntrusted((cause as NodeJS.ErrnoException).code)
             ? UNTRUSTED_HINT
             : 'see whether the URL is right and the server is up',
           cause,
