@@ -44,7 +44,9 @@ export function answerClientError(
   socket: Socket,
 ): void {
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && (socket as SendingSocket)[SENDING]) return;
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+  // What broke under TLS cannot be answered any more, and would never end.
+  const isBroken = error.code === 'ECONNRESET' || error.code?.startsWith('ERR_SSL');
+  if (isBroken || !socket.writable) {
     socket.destroy();
     return;
   }

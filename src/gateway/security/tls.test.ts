@@ -1,4 +1,5 @@
 /** HTTPS on the gateway: renewed under load, with client certificates, and a quick close. */
+import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect as connectPlain } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -138,13 +139,24 @@ test('with an authority for clients, only those it signed get in', async () => {
   }
 });
 
-test('a close does not wait for whoever only connected', async () => {
+test('a close does not wait for who only connected, or broke the protocol', async () => {
   const { gateway } = await start();
   const idle = connectPlain(Number(new URL(gateway.url).port), '127.0.0.1');
   idle.on('error', () => undefined);
   await new Promise((resolve) => idle.once('connect', resolve));
   expect(await get(gateway.url, dispatcher({ ca }))).toBe(200);
+  expect(await renegotiate(gateway)).toContain('no renegotiation');
   const begun = performance.now();
   await gateway.close();
   expect(performance.now() - begun).toBeLessThan(2_000);
 });
+
+/** What openssl says about a connection that it wants to begin anew. */
+function renegotiate(gateway: TestGateway): Promise<string> {
+  const to = new URL(gateway.url).host;
+  return new Promise((resolve) => {
+    const args = ['s_client', '-connect', to, '-tls1_2'];
+    const child = execFile('openssl', args, (_error, stdout, stderr) => resolve(stdout + stderr));
+    child.stdin?.end('R\n');
+  });
+}
