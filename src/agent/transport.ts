@@ -5,7 +5,7 @@ import { Agent as Connections, request } from 'undici';
 import { DroverError, ERRORS, type ErrorCode } from '../lib/errors.ts';
 import { AGENT_PATHS, type CheckpointReport, type JoinReply } from '../protocol/agent.ts';
 import type { AttemptSecrets, LogAck, SyncReply } from '../protocol/agent.ts';
-import { tlsConnector } from '../protocol/clientTls.ts';
+import { tlsConnector } from '../protocol/clientDispatcher.ts';
 import type { AgentTransport } from './agent.ts';
 
 export interface HttpTransport extends AgentTransport {

@@ -4,7 +4,6 @@
  * thread of it, to be exact): fetch, undici and WebSockets have no other common place for it.
  */
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import { Agent, buildConnector, setGlobalDispatcher } from 'undici';
 import { loadPems } from '../lib/tls/files.ts';
 import { certificatesIn, type PemFiles, type PemKind, type Pems } from '../lib/tls/pems.ts';
 
@@ -23,10 +22,7 @@ export function useClientTls({ ca, cert, key }: Pems): void {
     known ??= getCACertificates('default');
     setDefaultCACertificates([...known, ...certificatesIn(ca).map(String)]);
   }
-  if (cert !== undefined && key !== undefined) {
-    shown = { cert, key };
-    setGlobalDispatcher(new Agent({ connect: shown }));
-  }
+  if (cert !== undefined && key !== undefined) shown = { cert, key };
 }
 
 /** Reads the files once. `names` says for each how the user named it. */
@@ -49,7 +45,7 @@ export function shownCertificate(): { cert?: string; key?: string } {
   return shown;
 }
 
-/** Connects with what is to be shown at that time. */
-export function tlsConnector(timeoutMs: number): ReturnType<typeof buildConnector> {
-  return (options, callback) => buildConnector({ timeout: timeoutMs, ...shown })(options, callback);
+/** Before a call by fetch or undici: loads what shows the certificate, where there is one. */
+export async function prepareClientTls(): Promise<void> {
+  if (shown.cert !== undefined) await import('./clientDispatcher.ts');
 }

@@ -1,5 +1,6 @@
 /** One REST call: sends it, retries what is safe to repeat, turns failures into typed errors. */
 import { setTimeout as delay } from 'node:timers/promises';
+import { prepareClientTls } from './clientTls.ts';
 import { isUntrusted } from './untrusted.ts';
 
 /** The server answered with a problem. */
@@ -150,6 +151,7 @@ export async function send(options: HttpOptions, path: string, request: Call): P
     headers['content-type'] = 'application/json';
     init.body = JSON.stringify(request.body);
   }
+  await prepareClientTls();
   let response: Response;
   try {
     response = await fetch(url, init);
