@@ -2,16 +2,12 @@
  * drover controller: state, store and loops, with a gRPC listener; with a gateway too when asked.
  */
 import { resolve } from 'node:path';
-import { openBlobStore } from '../blobs/open.ts';
 import { systemClock } from '../lib/clock.ts';
 import { createLog } from '../lib/log.ts';
 import { grpcExposures } from '../model/listenerSettings.ts';
 import type { Settings } from '../model/settings.ts';
-import { createGrpcServer } from '../protocol/grpc/server.ts';
 import { loadTokens, prepareDataFolder, writeConnection, type Connection } from './connection.ts';
-import { listenerOptions } from './grpc.ts';
-import { grpcTls, withTlsMetrics } from './tls.ts';
-import { startController, startGateway } from './parts.ts';
+import { startController } from './controllerPart.ts';
 import type { RoleArguments } from './roles.ts';
 import { shutdownOnSignals, tellReady } from './shutdown.ts';
 
@@ -21,26 +17,21 @@ export async function runController({ settings, flags }: RoleArguments): Promise
   const { dir } = settings.data;
   prepareDataFolder(dir);
   const tokens = loadTokens(dir);
-  const tls = settings.grpc.enabled ? grpcTls(settings, log) : undefined;
-  shutdown.add(async () => tls?.close());
+  const [controller, { openBlobStore, startGateway, startGrpc }] = await Promise.all([
+    startController(settings, { admin: tokens.token, join: tokens.joinToken }, log),
+    // Loaded while the controller's threads load what is theirs.
+    import('./listeners.ts'),
+  ]);
+  shutdown.add(() => controller.close());
   const blobs = await openBlobStore(settings.blobs, { clock: systemClock, log });
   shutdown.add(() => blobs.close());
-  const controller = await startController(
-    settings,
-    { admin: tokens.token, join: tokens.joinToken },
-    log,
-  );
-  shutdown.add(() => controller.close());
-  const coordinator = withTlsMetrics(controller.coordinator, 'drover_grpc', tls);
   const exposures = grpcExposures(settings);
+  let { coordinator } = controller;
   let grpcUrl = '';
   if (settings.grpc.enabled) {
-    const { host, port } = settings.grpc;
-    const listener = listenerOptions(settings, tls);
-    const grpc = await createGrpcServer({ coordinator, host, port, log, ...listener });
+    const grpc = await startGrpc(settings, controller, log);
     shutdown.add(() => grpc.close());
-    grpcUrl = `grpc${listener.tls ? 's' : ''}://${host}:${grpc.port}`;
-    log.info({ url: grpcUrl }, 'gRPC listens');
+    ({ url: grpcUrl, coordinator } = grpc);
   }
   let url = expectedUrl(settings);
   if (flags['with-gateway']) {
@@ -64,12 +55,7 @@ function expectedUrl({ server }: Settings): string {
 
 /** What the command line beside this server needs to trust it. */
 function clientFiles({ agent }: Settings): Partial<Connection> {
-  const files = Object.entries({
-    caFile: agent.caFile,
-    certFile: agent.certFile,
-    keyFile: agent.keyFile,
-  });
-  return Object.fromEntries(
-    files.filter(([, file]) => file).map(([name, file]) => [name, resolve(file)]),
-  );
+  const { caFile, certFile, keyFile } = agent;
+  const given = Object.entries({ caFile, certFile, keyFile }).filter(([, file]) => file);
+  return Object.fromEntries(given.map(([name, file]) => [name, resolve(file)]));
 }
