@@ -98,7 +98,7 @@ export function metricRoutes(app: App, options: MetricRouteOptions): void {
       const filter = filterOf(request.query);
       const after = Number(request.headers['last-event-id'] ?? 0);
       const query = queryOf(request.query, filter, after);
-      const eventsOf = (page: LogPage): SseEvent[] => metricEvents(page, filter);
+      const eventsOf = (page: LogPage): SseEvent[] => metricEvents(page, filter, asIs);
       const { id: job } = request.params;
       await follows.follow({ source: coordinator, who, job, query, eventsOf, reply });
       return reply;
@@ -169,14 +169,20 @@ function download(
 
 const jsonLineOf = (sample: MetricSample): string => `${JSON.stringify(sample)}\n`;
 
+const asIs = (sample: MetricSample): object => sample;
+
 /** One event for each stored record, however many samples: a client resumes between records. */
-function metricEvents(page: LogPage, filter: SampleFilter): SseEvent[] {
+export function metricEvents(
+  page: LogPage,
+  filter: SampleFilter,
+  shape: (sample: MetricSample) => object,
+): SseEvent[] {
   const events: SseEvent[] = [];
   for (const record of page.records) {
     const { samples } = samplesOf(record, filter);
     const id = record.seq;
     if (samples.length === 0) events.push({ id });
-    else events.push({ id, event: 'metrics', data: JSON.stringify(samples) });
+    else events.push({ id, event: 'metrics', data: JSON.stringify(samples.map(shape)) });
   }
   const { next, complete } = page;
   if (complete) events.push({ id: next, event: 'end', data: JSON.stringify({ next }) });

@@ -8,8 +8,10 @@ import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
   type OutgoingHttpHeaders,
+  type SecureClientSessionOptions,
 } from 'node:http2';
 import { DroverError } from '../../lib/errors.ts';
+import type { Pems } from '../../lib/tls/pems.ts';
 import { sessionOptions, type GrpcLimits } from './limits.ts';
 
 /** A connection that does not answer a ping in time is given up; so dead machines are noticed. */
@@ -21,18 +23,11 @@ const LONGEST_PAUSE_MS = 5_000;
 /** HTTP/2 numbers its streams up to 2^31 and by twos; a connection is replaced well before. */
 const CALLS_PER_SESSION = 500_000_000;
 
-/** PEM. `ca` when the server's certificate is not signed by a public one; the rest for mTLS. */
-export interface ClientTls {
-  ca?: string;
-  cert?: string;
-  key?: string;
-}
-
 export interface ChannelOptions {
   /** http://host:port, or https://host:port with TLS. */
   origin: string;
-  /** Asked at each connect, so that renewed files are taken. */
-  tls: () => ClientTls;
+  /** Read for each connection, so that a new one is made with what is there by then. */
+  tls: Pems;
   limits: GrpcLimits;
   /** Made anew when it is lost, also without a call. */
   held: boolean;
@@ -87,7 +82,7 @@ export class Channel {
     this.#calls = 0;
     clearTimeout(this.#retry);
     const { origin, tls, limits } = this.#options;
-    const session = connect(origin, { ...sessionOptions(limits), ...tls() });
+    const session = connect(origin, { ...sessionOptions(limits), ...known(tls) });
     this.#session = session;
     session.once('connect', () => {
       this.#pauseMs = FIRST_PAUSE_MS;
@@ -110,6 +105,10 @@ export class Channel {
     this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 2);
     this.#retry = setTimeout(() => this.#open(), pauseMs).unref();
   }
+}
+
+function known({ ca, cert, key }: Pems): SecureClientSessionOptions {
+  return { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
 }
 
 function ping(session: ClientHttp2Session): void {

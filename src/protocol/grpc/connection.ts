@@ -2,14 +2,15 @@
 import { type CallOptions, type Client, createClient } from '@connectrpc/connect';
 import { DroverError } from '../../lib/errors.ts';
 import { silentLog, type Log } from '../../lib/log.ts';
+import { isLoopback } from '../../lib/loopback.ts';
 import { systemRandom, type Random } from '../../lib/random.ts';
+import type { Pems } from '../../lib/tls/pems.ts';
 import type { Principal } from '../../model/token.ts';
 import { Agent } from '../gen/drover/v1/agent_pb.ts';
 import { Coordinator as CoordinatorService } from '../gen/drover/v1/coordinator_pb.ts';
 import { requestScope } from '../requestScope.ts';
-import { isLoopback } from './address.ts';
 import { METADATA, principalToMetadata, WRONG_SECRET } from './caller.ts';
-import { Channel, StreamChannels, type ClientTls } from './channel.ts';
+import { Channel, StreamChannels } from './channel.ts';
 import { failureOf } from './errors.ts';
 import { GRPC_LIMITS, type GrpcLimits } from './limits.ts';
 import { createTransport } from './transport.ts';
@@ -21,8 +22,11 @@ export interface GrpcCoordinatorOptions {
   apiSecret?: string;
   /** For users: calls are made as the token's owner, and the principal given is not looked at. */
   token?: string;
-  /** A function is asked at each connect, for files that are renewed. */
-  tls?: ClientTls | (() => ClientTls);
+  /**
+   * `ca` when the server's certificate is not signed by a public one; the rest for mTLS. Read for
+   * each connection, so that a new one is made with what is there by then.
+   */
+  tls?: Pems;
   /** Allows clear text to another machine. */
   insecure?: boolean;
   limits?: Partial<GrpcLimits>;
@@ -107,7 +111,7 @@ function openChannels(
   limits: GrpcLimits,
 ): { calls: Channel; streams: StreamChannels } {
   const { tls = {} } = options;
-  const common = { origin: httpUrl(options), tls: typeof tls === 'function' ? tls : () => tls };
+  const common = { origin: httpUrl(options), tls };
   // A reader that is slow or stuck holds this much here; and there may be thousands of them.
   const forStreams = { ...limits, streamWindowBytes: limits.followWindowBytes };
   return {
