@@ -37,6 +37,7 @@ CREATE TABLE jobs (
   unschedulable bigint,
   parent text,
   root text,
+  priority text,
   PRIMARY KEY (tenant, id)
 ) /*sqlite WITHOUT ROWID */;
 
@@ -158,7 +159,8 @@ CREATE TABLE tokens (
   created_at_ms bigint NOT NULL,
   expires_at_ms bigint,
   attempt text,
-  revoked_at_ms bigint
+  revoked_at_ms bigint,
+  last_used_at_ms bigint
 ) /*sqlite WITHOUT ROWID */;
 
 -- In commit order on both databases; also the changelog that peers will read, tombstones included.
@@ -173,15 +175,39 @@ CREATE TABLE events (
   attempt text,
   worker text,
   data text NOT NULL,
+  hash text,
   tombstone bigint NOT NULL DEFAULT 0,
   PRIMARY KEY (epoch, seq)
 ) /*sqlite WITHOUT ROWID */;
 
 CREATE INDEX events_of_job ON events (job, epoch, seq) WHERE job IS NOT NULL;
--- What somebody did that others must be able to look up; AUDITED in the model is the same list.
-CREATE INDEX events_audited ON events (tenant, epoch, seq)
-  WHERE kind IN ('job.inside', 'secrets.given', 'token.created', 'token.revoked',
-    'budget.set', 'budget.deleted', 'worker.draining', 'worker.undrained');
+-- What somebody did that others must be able to look up.
+CREATE INDEX events_audited ON events (tenant, epoch, seq) WHERE hash IS NOT NULL;
+
+-- The last entry of each tenant's chain of what somebody did.
+CREATE TABLE audit_heads (
+  tenant text PRIMARY KEY,
+  hash text NOT NULL,
+  entries bigint NOT NULL
+) /*sqlite WITHOUT ROWID */;
+
+CREATE TABLE tenants (
+  name text PRIMARY KEY,
+  created_at_ms bigint NOT NULL,
+  suspended bigint NOT NULL,
+  note text NOT NULL,
+  version bigint NOT NULL
+) /*sqlite WITHOUT ROWID */;
+
+-- Users of whom something is known beside their tokens and what their issuers say.
+CREATE TABLE users (
+  tenant text NOT NULL,
+  name text NOT NULL,
+  roles text NOT NULL,
+  left_at_ms bigint,
+  version bigint NOT NULL,
+  PRIMARY KEY (tenant, name)
+) /*sqlite WITHOUT ROWID */;
 
 -- What a tenant, or with a user one of its users, may use; an absent limit limits nothing.
 CREATE TABLE budgets (

@@ -186,7 +186,7 @@ describe('tokens', () => {
 
   test('list and revoke', async () => {
     const scopes: TokenView['scopes'] = ['jobs:read'];
-    const none = { expiresAtMs: null, revokedAtMs: null, attempt: null };
+    const none = { expiresAtMs: null, revokedAtMs: null, lastUsedAtMs: null, attempt: null };
     const valid = { ...none, pool: '', maxLiveWorkers: 0 };
     const who = { tenant: 't', user: 'ada', createdAtMs: minutesAgo(3) };
     fake.tokens.push({ id: 't1', kind: 'user', name: 'ci', scopes, ...who, ...valid });

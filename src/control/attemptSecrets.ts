@@ -49,6 +49,7 @@ export function createAttemptSecrets(
     const secret = newSecret('drt', random);
     const result = mutate({
       kind: 'create-token',
+      by: `attempt ${uid}`,
       attempt: uid,
       token: {
         kind: 'attempt',

@@ -183,6 +183,7 @@ function ensureToken(
   if (state.tokensByHash.has(hash)) return;
   mutate({
     kind: 'create-token',
+    by: 'the first start',
     token: {
       kind,
       name,

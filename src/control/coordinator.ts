@@ -28,6 +28,8 @@ import { createTunnelCalls } from './tunnels.ts';
 import { readiness } from './readiness.ts';
 import { createReceipts } from './receipts.ts';
 import { createPlan } from './plan.ts';
+import { createTenants } from './tenants.ts';
+import { createTokens } from './tokens.ts';
 import { createWhy } from './why.ts';
 
 export interface ControllerParts {
@@ -63,6 +65,8 @@ export function createCoordinator(options: ControllerOptions, parts: ControllerP
   };
   return checkScopes({
     ...createFleet({ ...core, cluster }),
+    ...createTokens(core),
+    ...createTenants(core),
     ...jobs,
     ...createLogAccess({ state, history, logs, jobMetrics, jobs, agents, clock }),
     ...createWhy({ state, planner, settled, clock, reasons, getJob: jobs.getJob }),

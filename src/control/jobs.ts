@@ -5,7 +5,7 @@ import { jobState } from '../core/lifecycle/job.ts';
 import type { Clock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import type { JobId } from '../model/ids.ts';
-import type { Job, JobSpec } from '../model/job.ts';
+import type { Job, JobSpec, Priority } from '../model/job.ts';
 import type { Principal } from '../model/token.ts';
 import type { Coordinator, Page, SubmitReply, SubmitRequest } from '../protocol/coordinator.ts';
 import type { JobView, ListJobsQuery } from '../protocol/jobs.ts';
@@ -41,6 +41,7 @@ type JobCalls = Pick<
   | 'getJob'
   | 'listJobs'
   | 'cancelJob'
+  | 'setPriority'
   | 'waitJob'
   | 'listTasks'
   | 'listAttempts'
@@ -207,6 +208,15 @@ export function createJobs(options: JobsOptions): Jobs {
     return getJob(who, id);
   }
 
+  async function setPriority(who: Principal, id: string, priority: Priority): Promise<JobView> {
+    if (!liveOf(who, id)) {
+      const { state: ended } = await getJob(who, id);
+      throw new DroverError('CONFLICT', `job ${id} is ${ended}: its priority matters no more`);
+    }
+    mutate({ kind: 'set-priority', job: id as JobId, priority, by: who.user });
+    return getJob(who, id);
+  }
+
   async function waitJob(who: Principal, id: string, waitMs: number): Promise<JobView> {
     if (liveOf(who, id)) await ended(id as JobId, waitMs);
     return getJob(who, id);
@@ -244,6 +254,7 @@ export function createJobs(options: JobsOptions): Jobs {
     getJob,
     listJobs,
     cancelJob,
+    setPriority,
     waitJob,
     endedAt,
     ended,

@@ -11,6 +11,7 @@ const SCOPE_OF = {
   getJob: 'jobs:read',
   listJobs: 'jobs:read',
   cancelJob: 'jobs:manage',
+  setPriority: 'jobs:manage',
   listTasks: 'jobs:read',
   listAttempts: 'jobs:read',
   listEvents: 'jobs:read',
@@ -39,6 +40,11 @@ const SCOPE_OF = {
   listTokens: 'tokens:manage',
   createToken: 'tokens:manage',
   revokeToken: 'tokens:manage',
+  listTenants: 'jobs:read',
+  setTenant: 'tenants:manage',
+  listUsers: 'tokens:manage',
+  setUser: 'tokens:manage',
+  removeUser: 'tokens:manage',
   openTunnel: 'jobs:manage',
 } as const satisfies Record<UserCall, Scope>;
 

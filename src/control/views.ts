@@ -2,7 +2,7 @@
 import { jobState, type TaskCounts } from '../core/lifecycle/job.ts';
 import { taskId, type JobId } from '../model/ids.ts';
 import type { Job } from '../model/job.ts';
-import { unpackSpec } from '../model/spec.ts';
+import { specOf } from '../store/decode.ts';
 import type { Task } from '../model/task.ts';
 import type { Token } from '../model/token.ts';
 import type { TokenView, WorkerView } from '../protocol/fleet.ts';
@@ -73,7 +73,7 @@ function countsView(counts: TaskCounts): JobView['tasks'] {
 }
 
 export function endedJobView(row: JobRow): JobView {
-  const spec = unpackSpec(row.spec);
+  const spec = specOf(row);
   return {
     id: row.id,
     name: row.name,
@@ -171,6 +171,7 @@ export function eventView(row: EventRow): EventView {
     attempt: row.attempt,
     worker: row.worker,
     data: JSON.parse(row.data) as EventView['data'],
+    hash: row.hash,
   };
 }
 

@@ -9,6 +9,7 @@ import type { TokenView, WorkerView } from '../protocol/fleet.ts';
 import type { JobView, PageQuery } from '../protocol/jobs.ts';
 import { fakeAccounts } from '../protocol/fakeAccounts.ts';
 import { fakeFiles } from '../protocol/fakeFiles.ts';
+import { fakePeople } from '../protocol/fakePeople.ts';
 import { fakeReceipt } from '../protocol/fakeReceipt.ts';
 import { fakeWhy } from '../protocol/fakeWhy.ts';
 
@@ -52,6 +53,7 @@ export function createFakeCoordinator(overrides: Partial<Coordinator> = {}): Fak
     ...agentCalls(logs),
     ...accountCalls,
     ...fakeFiles(),
+    ...fakePeople(),
     ...overrides,
   };
   const counted = countCalls(plain, calls);
@@ -117,6 +119,10 @@ function jobCalls(jobs: Map<string, JobView>) {
     async cancelJob(_who, id) {
       const job = get(id);
       if (job.state === 'PENDING') jobs.set(id, { ...job, state: 'CANCELLED', endedAtMs: 2 });
+      return get(id);
+    },
+    async setPriority(_who, id, priority) {
+      jobs.set(id, { ...get(id), priority });
       return get(id);
     },
     listTasks: async (_who, id, query) => (get(id), paged([], query)),
@@ -236,6 +242,7 @@ function viewOf(principal: Principal): TokenView {
     createdAtMs: 1,
     expiresAtMs: null,
     revokedAtMs: null,
+    lastUsedAtMs: null,
     attempt: null,
   };
 }

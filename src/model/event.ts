@@ -4,6 +4,7 @@ import type { AttemptUid, JobId, TaskId, WorkerId } from './ids.ts';
 export const EVENT_KINDS = [
   'job.submitted',
   'job.cancel-requested',
+  'job.priority',
   'job.ended',
   'task.assigned',
   'task.running',
@@ -22,6 +23,10 @@ export const EVENT_KINDS = [
   'worker.lost',
   'worker.draining',
   'worker.undrained',
+  'worker.revoked',
+  'tenant.set',
+  'user.set',
+  'user.left',
   'token.created',
   'token.revoked',
   'budget.set',
@@ -33,8 +38,11 @@ export const EVENT_KINDS = [
 ] as const;
 export type EventKind = (typeof EVENT_KINDS)[number];
 
-/** What somebody did that others must be able to look up; the index of the table has this list. */
-export const AUDITED = [
+/** What somebody did that others must be able to look up: these are chained, see auditChain.ts. */
+export const AUDITED: ReadonlySet<EventKind> = new Set([
+  'job.submitted',
+  'job.cancel-requested',
+  'job.priority',
   'job.inside',
   'secrets.given',
   'token.created',
@@ -43,7 +51,13 @@ export const AUDITED = [
   'budget.deleted',
   'worker.draining',
   'worker.undrained',
-] as const satisfies readonly EventKind[];
+  'worker.revoked',
+  'data.put',
+  'data.removed',
+  'tenant.set',
+  'user.set',
+  'user.left',
+]);
 
 export interface Event {
   epoch: number;
@@ -58,4 +72,6 @@ export interface Event {
   worker: WorkerId | null;
   /** Small facts, readable by a person: reason, exit code, who. */
   data: Record<string, string | number | boolean | null>;
+  /** Its place in the chain of what somebody did; null for what only happened. */
+  hash: string | null;
 }

@@ -84,6 +84,8 @@ export interface Job {
   endedAtMs: number | null;
   /** What its attempts were charged so far, in millionths. */
   spentMicros: number;
+  /** Set when it is not the one it was submitted with. */
+  newPriority: Priority | null;
   version: number;
 }
 

@@ -119,4 +119,6 @@ export interface JobParts {
   checkpoint?: CheckpointSpec | undefined;
   secrets?: SecretSpec[] | undefined;
   rules?: JobRules | undefined;
+  /** Opaque texts that are kept with the job and shown with it. */
+  annotations?: Record<string, string> | undefined;
 }

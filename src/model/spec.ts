@@ -198,6 +198,7 @@ function copyParts(from: JobParts, to: JobParts): void {
   if (from.checkpoint) to.checkpoint = from.checkpoint;
   if (from.secrets) to.secrets = from.secrets;
   if (from.rules) to.rules = from.rules;
+  if (from.annotations) to.annotations = from.annotations;
 }
 
 function isEmpty(record: object): boolean {

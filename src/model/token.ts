@@ -12,6 +12,9 @@ export const SCOPES = [
   'tokens:manage',
   'budgets:manage',
   'audit:read',
+  'models:deploy',
+  'models:hotswap',
+  'tenants:manage',
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 
@@ -31,6 +34,8 @@ export interface Token {
   createdAtMs: number;
   expiresAtMs: number | null;
   revokedAtMs: number | null;
+  /** Kept to the minute. */
+  lastUsedAtMs: number | null;
 }
 
 /** Who is calling, as the gateway learned it from `authenticate`. */
@@ -41,4 +46,17 @@ export interface Principal {
   scopes: Scope[];
   /** A running job calls: it sees only its own line of jobs, and what it submits is its child. */
   job?: JobId | undefined;
+  /** Who an issuer says it is; absent for tokens of our own. */
+  identity?: { issuer: string; subject: string } | undefined;
+}
+
+/** Somebody whom an issuer vouches for, before it is known whether he may still come in. */
+export interface Identity {
+  issuer: string;
+  subject: string;
+  tenant: string;
+  user: string;
+  /** Roles and scopes, see roles.ts. */
+  roles: string[];
+  expiresAtMs: number;
 }

@@ -4,8 +4,8 @@
  * results are plain data; failures are DroverError. A reply leaves only after what it says is on
  * disk.
  */
-import type { JobSpec } from '../model/job.ts';
-import type { Principal } from '../model/token.ts';
+import type { JobSpec, Priority } from '../model/job.ts';
+import type { Identity, Principal } from '../model/token.ts';
 import type { BudgetInput, BudgetView, PlanView, UsageQuery, UsageRow } from './budgets.ts';
 import type {
   AttemptAccess,
@@ -30,6 +30,7 @@ import type {
   TaskView,
 } from './jobs.ts';
 import type { ReceiptView } from './receipt.ts';
+import type { LeavingJobs, TenantInput, TenantView, UserInput, UserView } from './tenants.ts';
 import type { WhyView } from './why.ts';
 
 export interface Page<Item> {
@@ -112,10 +113,15 @@ export interface Coordinator {
   /** Undefined when the token is unknown, expired or revoked. Gateways cache it for at most 5 s. */
   authenticate(secret: string): Promise<Principal | undefined>;
 
+  /** The same for somebody whom an issuer vouches for; undefined when he may not come in. */
+  admit(identity: Identity): Promise<Principal | undefined>;
+
   submit(who: Principal, request: SubmitRequest): Promise<SubmitReply>;
   getJob(who: Principal, id: string): Promise<JobView>;
   listJobs(who: Principal, query: ListJobsQuery): Promise<Page<JobView>>;
   cancelJob(who: Principal, id: string): Promise<JobView>;
+  /** Moves it to another band: what waits is planned anew, what runs goes on. */
+  setPriority(who: Principal, id: string, priority: Priority): Promise<JobView>;
   listTasks(who: Principal, job: string, page: PageQuery): Promise<Page<TaskView>>;
   listAttempts(who: Principal, job: string, page: TaskPageQuery): Promise<Page<AttemptView>>;
   listEvents(who: Principal, job: string, page: PageQuery): Promise<Page<EventView>>;
@@ -168,6 +174,15 @@ export interface Coordinator {
   createToken(who: Principal, request: CreateToken): Promise<TokenView>;
   revokeToken(who: Principal, id: string): Promise<TokenView>;
 
+  /** The caller's own; with the scope tenants:manage all. */
+  listTenants(who: Principal): Promise<TenantView[]>;
+  setTenant(who: Principal, name: string, input: TenantInput): Promise<TenantView>;
+  /** Of the caller's tenant: who has a token, a live job, or was said something about. */
+  listUsers(who: Principal): Promise<UserView[]>;
+  setUser(who: Principal, user: string, input: UserInput): Promise<UserView>;
+  /** He leaves: his tokens end, and his jobs where that is asked for. */
+  removeUser(who: Principal, user: string, jobs: LeavingJobs): Promise<UserView>;
+
   join(joinToken: string, request: JoinRequest): Promise<JoinReply>;
   sync(workerToken: string, request: SyncRequest): Promise<SyncReply>;
   appendLogs(workerToken: string, chunks: LogChunk[]): Promise<LogAck[]>;
@@ -192,10 +207,12 @@ export interface Coordinator {
 /** Every call, for those who pass them on. */
 export const COORDINATOR_CALLS = [
   'authenticate',
+  'admit',
   'submit',
   'getJob',
   'listJobs',
   'cancelJob',
+  'setPriority',
   'listTasks',
   'listAttempts',
   'listEvents',
@@ -224,6 +241,11 @@ export const COORDINATOR_CALLS = [
   'listTokens',
   'createToken',
   'revokeToken',
+  'listTenants',
+  'setTenant',
+  'listUsers',
+  'setUser',
+  'removeUser',
   'join',
   'sync',
   'appendLogs',

@@ -4,6 +4,7 @@ import { systemClock, type Clock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import { systemRandom, type Random } from '../lib/random.ts';
 import type { TokenId } from '../model/ids.ts';
+import type { Priority } from '../model/job.ts';
 import { SCOPES, type Principal } from '../model/token.ts';
 import type * as agent from './agent.ts';
 import type { Coordinator, LogPage, LogQuery, Page, Readiness } from './coordinator.ts';
@@ -104,6 +105,13 @@ export class FakeCoordinator extends FakeRest implements Coordinator {
           this.#work.end(job, task, 'CANCELLED', 'cancelled', null);
       }
     }
+    return jobView(job, true);
+  }
+
+  async setPriority(who: Principal, id: string, priority: Priority): Promise<JobView> {
+    allow(who, 'jobs:manage');
+    const job = this.#job(who, id);
+    job.spec = { ...job.spec, priority };
     return jobView(job, true);
   }
 

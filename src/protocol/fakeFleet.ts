@@ -62,6 +62,7 @@ export class FakeFleet {
       createdAtMs: now,
       expiresAtMs: expiresIn === undefined ? null : now + expiresIn,
       revokedAtMs: null,
+      lastUsedAtMs: null,
       attempt: null,
     };
     const token = { secret: `fake_${this.#random.hex(16)}`, view };

@@ -1,6 +1,7 @@
 /** The calls of a fake coordinator that know nothing of its jobs. */
 import { fakeAccounts } from './fakeAccounts.ts';
 import { fakeFiles } from './fakeFiles.ts';
+import { fakePeople } from './fakePeople.ts';
 
 export class FakeRest {
   readonly accounts = fakeAccounts();
@@ -9,6 +10,13 @@ export class FakeRest {
   readonly setBudget = this.accounts.setBudget;
   readonly deleteBudget = this.accounts.deleteBudget;
   readonly usage = this.accounts.usage;
+  readonly #people = fakePeople();
+  readonly admit = this.#people.admit;
+  readonly listTenants = this.#people.listTenants;
+  readonly setTenant = this.#people.setTenant;
+  readonly listUsers = this.#people.listUsers;
+  readonly setUser = this.#people.setUser;
+  readonly removeUser = this.#people.removeUser;
   readonly #files = fakeFiles();
   readonly listCheckpoints = this.#files.listCheckpoints;
   readonly requestCheckpoint = this.#files.requestCheckpoint;

@@ -95,7 +95,7 @@ export class FakeWork {
   event(job: FakeJob, kind: EventKind, task: string | null, data: EventView['data']): void {
     const seq = ++this.#eventSeq;
     const base = { epoch: 1, seq, atMs: this.#clock.now(), kind, job: job.id, task, data };
-    job.events.push({ ...base, attempt: null, worker: null });
+    job.events.push({ ...base, attempt: null, worker: null, hash: null });
   }
 
   #attempt(uid: string): { job: FakeJob; task: FakeTask; attempt: AttemptView } | undefined {

@@ -1,8 +1,10 @@
 /** REST schemas of workers, tokens and the cluster. */
 import { z } from 'zod';
 import { DEVICE_KINDS } from '../model/resources.ts';
+import { ROLE_NAMES } from '../model/roles.ts';
 import { SCOPES, TOKEN_KINDS } from '../model/token.ts';
 import { WORKER_STATES } from '../model/worker.ts';
+import { tenantName } from './tenants.ts';
 
 const ms = z.number();
 
@@ -38,6 +40,10 @@ export const createToken = z.strictObject({
   kind: z.enum(['user', 'join']).default('user'),
   name: z.string().max(200).default(''),
   user: z.string().min(1).max(200).optional(),
+  /** Another tenant's than the caller's needs tenants:manage. */
+  tenant: tenantName.optional(),
+  /** Sets of scopes, beside those that are named. */
+  roles: z.array(z.enum(ROLE_NAMES)).max(ROLE_NAMES.length).default([]),
   scopes: z.array(z.enum(SCOPES)).max(SCOPES.length).default([]),
   pool: z.string().max(100).default('default'),
   maxLiveWorkers: z.int().min(0).max(100_000).default(0),
@@ -62,6 +68,8 @@ export const tokenView = z
     createdAtMs: ms,
     expiresAtMs: ms.nullable(),
     revokedAtMs: ms.nullable(),
+    /** To within a minute. */
+    lastUsedAtMs: ms.nullable(),
     /** Of a running job that may submit others: good until that attempt ends. */
     attempt: z.string().nullable(),
     /** Only in the answer that creates it. */

@@ -20,6 +20,9 @@ export const PART_LIMITS = {
   notifyRules: 16,
   outputs: 64,
   patternLength: 1024,
+  annotations: 16,
+  /** All of them together, names included. */
+  annotationLength: 64 * 1024,
 } as const;
 
 const hash = z.string().regex(BLOB_HASH, 'is not sha256: and 64 hexadecimal digits');
@@ -129,6 +132,18 @@ const rules = z.strictObject({
   requeueExitCode: z.int().min(0).max(255).default(0),
 });
 
+const annotations = z
+  .record(clean(200).min(1), clean(PART_LIMITS.annotationLength))
+  .superRefine((texts, context) => {
+    const entries = Object.entries(texts);
+    const length = entries.reduce((sum, [name, text]) => sum + name.length + text.length, 0);
+    if (entries.length <= PART_LIMITS.annotations && length <= PART_LIMITS.annotationLength) return;
+    const message =
+      `${entries.length} of ${length} characters; ` +
+      `at most ${PART_LIMITS.annotations} of ${PART_LIMITS.annotationLength} together`;
+    context.addIssue({ code: 'custom', message });
+  });
+
 const distinct = <Item>(name: string, keyOf: (item: Item) => string) => {
   return (items: readonly Item[], context: z.RefinementCtx): void => {
     const seen = new Set<string>();
@@ -163,4 +178,5 @@ export const jobParts = {
     )
     .optional(),
   rules: rules.optional(),
+  annotations: annotations.optional(),
 };

@@ -121,6 +121,8 @@ export const eventView = z
     attempt: z.string().nullable(),
     worker: z.string().nullable(),
     data: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
+    /** Of what somebody did: covers this entry and the hash of the one before it of the tenant. */
+    hash: z.string().nullable(),
   })
   .meta({ id: 'Event' });
 export type EventView = z.infer<typeof eventView>;

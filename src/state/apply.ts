@@ -9,10 +9,12 @@ import { giveUp, lose, stop } from './endings.ts';
 import { DONE, type Mutation, type Result } from './mutations.ts';
 import { preempt, withdraw } from './nominations.ts';
 import { settleNotice } from './notices.ts';
+import { setPriority } from './priority.ts';
 import { observe } from './observe.ts';
 import type { State } from './state.ts';
 import { submit } from './submit.ts';
-import { createToken, revokeToken } from './tokens.ts';
+import { removeUser, setTenant, setUser } from './tenants.ts';
+import { createToken, revokeToken, useTokens } from './tokens.ts';
 import { drain, join, moveLiveWorker, revokeWorker } from './workers.ts';
 
 export function apply(state: State, mutation: Mutation, nowMs: number): Result {
@@ -66,5 +68,15 @@ export function apply(state: State, mutation: Mutation, nowMs: number): Result {
       return createToken(state, mutation, nowMs);
     case 'revoke-token':
       return revokeToken(state, mutation, nowMs);
+    case 'use-tokens':
+      return useTokens(state, mutation);
+    case 'set-tenant':
+      return setTenant(state, mutation, nowMs);
+    case 'set-user':
+      return setUser(state, mutation, nowMs);
+    case 'remove-user':
+      return removeUser(state, mutation, nowMs);
+    case 'set-priority':
+      return setPriority(state, mutation, nowMs);
   }
 }

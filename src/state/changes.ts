@@ -14,6 +14,8 @@ import type { Job, JobState } from '../model/job.ts';
 import type { LedgerEntry } from '../model/ledger.ts';
 import type { QueuedNotice } from '../model/notice.ts';
 import type { Task } from '../model/task.ts';
+import type { AuditHead } from '../model/auditChain.ts';
+import type { Tenant, User } from '../model/tenant.ts';
 import type { Token } from '../model/token.ts';
 import type { UsageDay } from '../model/usageDay.ts';
 import type { Worker } from '../model/worker.ts';
@@ -49,6 +51,9 @@ export class Changes {
   readonly accounts = new Map<Account, Operation>();
   readonly usageDays = new Map<UsageDay, Operation>();
   readonly notices = new Map<QueuedNotice, RowOperation>();
+  readonly tenants = new Map<Tenant, Operation>();
+  readonly users = new Map<User, Operation>();
+  readonly auditHeads = new Map<AuditHead, Operation>();
   readonly ledger: LedgerEntry[] = [];
   readonly events: Event[] = [];
 
@@ -79,4 +84,22 @@ export interface EventNote {
   attempt?: AttemptUid;
   worker?: WorkerId;
   data?: Event['data'];
+  /** False: one of many that one deed brought about, and not the one that stands for it. */
+  audited?: boolean;
+}
+
+export function eventOf(note: EventNote, epoch: number, seq: number, atMs: number): Event {
+  return {
+    epoch,
+    seq,
+    atMs,
+    kind: note.kind,
+    tenant: note.tenant,
+    job: note.job ?? null,
+    task: note.task ?? null,
+    attempt: note.attempt ?? null,
+    worker: note.worker ?? null,
+    data: note.data ?? {},
+    hash: null,
+  };
 }

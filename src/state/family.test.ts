@@ -63,7 +63,7 @@ describe('a parent and its children', () => {
     const user = { tenant: 'default', user: 'ann', pool: '', maxLiveWorkers: 0 };
     const token = { ...user, kind: 'attempt' as const, name: '', scopes: [], expiresAtMs: null };
     const make = (hash: string) =>
-      it.apply({ kind: 'create-token', token: { ...token, hash }, attempt: uid });
+      it.apply({ kind: 'create-token', by: 'ann', token: { ...token, hash }, attempt: uid });
     expect(make('h1').kind).toBe('token');
     make('h2');
     expect(it.state.tokensByHash.has('h1')).toBe(true);

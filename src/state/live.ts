@@ -14,7 +14,9 @@ import type { Claim } from '../model/claim.ts';
 import type { AttemptUid, ClusterId, JobId } from '../model/ids.ts';
 import type { Job } from '../model/job.ts';
 import type { QueuedNotice } from '../model/notice.ts';
+import type { AuditHead } from '../model/auditChain.ts';
 import type { Task } from '../model/task.ts';
+import type { Tenant, User } from '../model/tenant.ts';
 import type { Token } from '../model/token.ts';
 import type { UsageDay } from '../model/usageDay.ts';
 import type { Worker } from '../model/worker.ts';
@@ -118,6 +120,9 @@ export interface Snapshot {
   usageDays: UsageDay[];
   /** That are still to be delivered. */
   notices: QueuedNotice[];
+  tenants: Tenant[];
+  users: User[];
+  auditHeads: AuditHead[];
   idempotency: KeyedSubmission[];
 }
 
@@ -126,7 +131,8 @@ export function emptySnapshot(clusterId: ClusterId, epoch: number): Snapshot {
   const jobs = { jobs: [], tasks: [], attempts: [], checkpoints: [] };
   const fleet = { claims: [], workers: [], tokens: [] };
   const money = { budgets: [], dataSets: [], accounts: [], usageDays: [], notices: [] };
-  return { clusterId, epoch, seq: 0, ...jobs, ...fleet, ...money, idempotency: [] };
+  const people = { tenants: [], users: [], auditHeads: [] };
+  return { clusterId, epoch, seq: 0, ...jobs, ...fleet, ...money, ...people, idempotency: [] };
 }
 
 /** Indices of an array need not be dense; the list is sorted by them. */

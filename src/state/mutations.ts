@@ -5,10 +5,10 @@ import type { DataSet } from '../model/dataSet.ts';
 import type { Claim } from '../model/claim.ts';
 import type { Event } from '../model/event.ts';
 import type { AttemptUid, JobId, TaskId, TokenId, WorkerId } from '../model/ids.ts';
-import type { After, JobSpec } from '../model/job.ts';
-import type { Token } from '../model/token.ts';
+import type { After, JobSpec, Priority } from '../model/job.ts';
 import type { Worker } from '../model/worker.ts';
 import type { Ending } from '../core/retry.ts';
+import type { PeopleMutation } from './peopleMutations.ts';
 
 export interface SubmitLink {
   waits: number;
@@ -33,6 +33,13 @@ export interface Submit {
 export interface Cancel {
   kind: 'cancel';
   job: JobId;
+  by: string;
+}
+
+export interface SetPriority {
+  kind: 'set-priority';
+  job: JobId;
+  priority: Priority;
   by: string;
 }
 
@@ -201,18 +208,6 @@ export type SettleNotice = { kind: 'settle-notice'; id: string; reason: string }
   | { outcome: 'failed'; nextTryAtMs: number }
 );
 
-export interface CreateToken {
-  kind: 'create-token';
-  token: Omit<Token, 'id' | 'createdAtMs' | 'revokedAtMs' | 'attempt'>;
-  /** The attempt it is good for; absent: for whoever has it. */
-  attempt?: AttemptUid;
-}
-
-export interface RevokeToken {
-  kind: 'revoke-token';
-  token: TokenId;
-}
-
 export type Mutation =
   | Submit
   | Cancel
@@ -233,10 +228,10 @@ export type Mutation =
   | MoveWorker
   | Drain
   | RevokeWorker
-  | CreateToken
   | Note
   | SettleNotice
-  | RevokeToken;
+  | SetPriority
+  | PeopleMutation;
 
 /**
  * `stale`: what the mutation was computed from has changed since; whoever planned it plans again.

@@ -199,12 +199,14 @@ class Run {
 
   #tokens(step: Step): void {
     const [token] = this.it.state.tokensByHash.values();
-    if (step.do === 'revoke' && token) this.it.apply({ kind: 'revoke-token', token: token.id });
+    if (step.do === 'revoke' && token)
+      this.it.apply({ kind: 'revoke-token', token: token.id, by: 'ann' });
     if (step.do !== 'token') return;
     const hash = `t${this.it.nowMs}`;
     const rest = { name: '', tenant: 'a', user: 'u', pool: 'p', maxLiveWorkers: 1 };
     const more = { scopes: ['jobs:read' as const], expiresAtMs: 99 };
-    this.it.apply({ kind: 'create-token', token: { kind: 'join', hash, ...rest, ...more } });
+    const made = { kind: 'join' as const, hash, ...rest, ...more };
+    this.it.apply({ kind: 'create-token', by: 'ann', token: made });
   }
 
   /** As the schedule loop does it. */

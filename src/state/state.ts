@@ -12,13 +12,14 @@ import type { Attempt } from '../model/attempt.ts';
 import type { Claim } from '../model/claim.ts';
 import { idMinter, type AttemptUid, type ClusterId, type JobId } from '../model/ids.ts';
 import type { TaskId, TokenId, WorkerId } from '../model/ids.ts';
+import { AUDITED } from '../model/event.ts';
 import type { Job } from '../model/job.ts';
 import type { Task } from '../model/task.ts';
 import type { Token } from '../model/token.ts';
 import type { Worker } from '../model/worker.ts';
 import { Accounts } from './accounts.ts';
 import { waitForOthers } from './after.ts';
-import { Changes, mark, type EventNote } from './changes.ts';
+import { Changes, eventOf, mark, type EventNote } from './changes.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { DataSets } from './dataSets.ts';
 import { Deltas } from './deltas.ts';
@@ -29,6 +30,8 @@ import type { Nomination, Snapshot } from './live.ts';
 import { adoptNomination, dropNomination, release, setAside, take } from './holdings.ts';
 import { Notices, type TellDefaults } from './notices.ts';
 import { classKeyOf } from './requests.ts';
+import { AuditChains } from './auditChains.ts';
+import { Tenants } from './tenants.ts';
 import { adoptToken } from './tokens.ts';
 import { UsageDays } from './usageDays.ts';
 import { completeTasks, UNTOUCHED } from './tasks.ts';
@@ -63,6 +66,8 @@ export class State {
   readonly checkpoints: Checkpoints;
   readonly dataSets: DataSets;
   readonly notices: Notices;
+  readonly tenants: Tenants;
+  readonly auditChains: AuditChains;
   readonly family = new Family();
   readonly nominations = new Map<TaskId, Nomination>();
   /** Who waits for a job to end. */
@@ -88,6 +93,8 @@ export class State {
     this.checkpoints = new Checkpoints(snapshot.checkpoints);
     this.notices = new Notices(snapshot.notices, options.tell ?? {});
     this.dataSets = new DataSets(snapshot.dataSets);
+    this.tenants = new Tenants(snapshot.tenants, snapshot.users);
+    this.auditChains = new AuditChains(snapshot.auditHeads);
     this.clusterId = snapshot.clusterId;
     this.epoch = snapshot.epoch;
     this.#seq = snapshot.seq;
@@ -127,18 +134,11 @@ export class State {
   }
 
   note(nowMs: number, event: EventNote): void {
-    this.changes.events.push({
-      epoch: this.epoch,
-      seq: ++this.#seq,
-      atMs: nowMs,
-      kind: event.kind,
-      tenant: event.tenant,
-      job: event.job ?? null,
-      task: event.task ?? null,
-      attempt: event.attempt ?? null,
-      worker: event.worker ?? null,
-      data: event.data ?? {},
-    });
+    const entry = eventOf(event, this.epoch, ++this.#seq, nowMs);
+    if (event.audited !== false && AUDITED.has(event.kind)) {
+      this.auditChains.append(entry, this.changes.auditHeads);
+    }
+    this.changes.events.push(entry);
   }
 
   addJob(job: Job, tasks: Task[]): LiveJob {

@@ -1,4 +1,5 @@
 /** Submission: jobs and their tasks appear, once per idempotency key. */
+import type { Event } from '../model/event.ts';
 import type { JobId } from '../model/ids.ts';
 import type { Job, JobSpec } from '../model/job.ts';
 import { waitForOthers } from './after.ts';
@@ -35,7 +36,7 @@ export function submit(state: State, mutation: Submit, nowMs: number): Result {
   for (const [at, spec] of specs.entries()) {
     if (kept.has(at)) continue;
     const whole = mutation.links.length > 0 ? linked(spec, at, mutation.links, ids) : spec;
-    fresh.push(addJob(state, mutation, ids[at] as JobId, whole, nowMs));
+    fresh.push(addJob(state, mutation, ids[at] as JobId, whole, nowMs, fresh.length === 0));
   }
   for (const live of fresh) if (live.job.spec.after.length > 0) waitForOthers(state, live, nowMs);
   if (key !== null) {
@@ -69,7 +70,15 @@ function linked(spec: JobSpec, at: number, links: SubmitLink[], ids: JobId[]): J
   return { ...spec, after: [...spec.after, ...more] };
 }
 
-function addJob(state: State, mutation: Submit, id: JobId, spec: JobSpec, nowMs: number): LiveJob {
+/** `first` of its submission: it stands for all of them in the record of who did what. */
+function addJob(
+  state: State,
+  mutation: Submit,
+  id: JobId,
+  spec: JobSpec,
+  nowMs: number,
+  first: boolean,
+): LiveJob {
   const job: Job = {
     id,
     cluster: 'local',
@@ -87,6 +96,7 @@ function addJob(state: State, mutation: Submit, id: JobId, spec: JobSpec, nowMs:
     cancelledBy: null,
     endedAtMs: null,
     spentMicros: 0,
+    newPriority: null,
     // The first version's row has no parent.
     version: mutation.parent === undefined ? 1 : 2,
   };
@@ -95,9 +105,17 @@ function addJob(state: State, mutation: Submit, id: JobId, spec: JobSpec, nowMs:
     kind: 'job.submitted',
     tenant: job.tenant,
     job: id,
-    data: { by: mutation.submittingPrincipal, tasks: job.taskCount },
+    data: submitted(mutation, job, first),
+    audited: first,
   });
   return live;
+}
+
+function submitted(mutation: Submit, job: Job, first: boolean): Event['data'] {
+  const { submittingPrincipal: by, specs } = mutation;
+  const data: Event['data'] = { by, tasks: job.taskCount };
+  if (first && specs.length > 1) data['jobs'] = specs.length;
+  return data;
 }
 
 function rootOf(state: State, parent: JobId | undefined): JobId | null {

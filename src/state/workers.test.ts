@@ -149,6 +149,7 @@ describe('a token', () => {
   const create = (kind: 'user' | 'join', pool = 'default') =>
     it.apply({
       kind: 'create-token',
+      by: 'ann',
       token: {
         kind,
         name: 'n',
@@ -167,13 +168,15 @@ describe('a token', () => {
     if (result.kind !== 'token') throw new Error(result.kind);
     expect(it.state.tokensByHash.get('hash-user')?.id).toBe(result.id);
     it.nowMs = 2000;
-    it.apply({ kind: 'revoke-token', token: result.id });
+    it.apply({ kind: 'revoke-token', token: result.id, by: 'ann' });
     expect(it.state.tokensByHash.size).toBe(0);
     expect(it.state.tokens.get(result.id)).toMatchObject({ createdAtMs: 1000, revokedAtMs: 2000 });
     const before = picture(it.state);
-    expect(it.apply({ kind: 'revoke-token', token: result.id })).toEqual({ kind: 'done' });
+    expect(it.apply({ kind: 'revoke-token', token: result.id, by: 'ann' })).toEqual({
+      kind: 'done',
+    });
     expect(picture(it.state)).toEqual(before);
-    const none = it.apply({ kind: 'revoke-token', token: 't-none' as TokenId });
+    const none = it.apply({ kind: 'revoke-token', token: 't-none' as TokenId, by: 'ann' });
     expect(none).toMatchObject({ kind: 'missing' });
   });
 

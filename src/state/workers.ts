@@ -109,7 +109,7 @@ export function revokeWorker(state: State, mutation: RevokeWorker, nowMs: number
   worker.tokenHash = '';
   worker.draining = true;
   state.touchWorker(worker);
-  noteWorker(state, 'worker.draining', worker, nowMs, { by: mutation.by, revoked: true });
+  noteWorker(state, 'worker.revoked', worker, nowMs, { by: mutation.by });
   return DONE;
 }
 
@@ -133,6 +133,7 @@ function noteWorker(
     | 'worker.online'
     | 'worker.lost'
     | 'worker.draining'
+    | 'worker.revoked'
     | 'worker.undrained',
   worker: Worker,
   nowMs: number,

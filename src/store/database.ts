@@ -27,6 +27,7 @@ export interface JobRow {
   unschedulable: number | null;
   parent: string | null;
   root: string | null;
+  priority: string | null;
 }
 
 export interface TaskRow {
@@ -136,6 +137,7 @@ export interface TokenRow {
   expires_at_ms: number | null;
   attempt: string | null;
   revoked_at_ms: number | null;
+  last_used_at_ms: number | null;
 }
 
 export interface EventRow {
@@ -149,6 +151,29 @@ export interface EventRow {
   attempt: string | null;
   worker: string | null;
   data: string;
+  hash: string | null;
+}
+
+export interface AuditHeadRow {
+  tenant: string;
+  hash: string;
+  entries: number;
+}
+
+export interface TenantRow {
+  name: string;
+  created_at_ms: number;
+  suspended: number;
+  note: string;
+  version: number;
+}
+
+export interface UserRow {
+  tenant: string;
+  name: string;
+  roles: string;
+  left_at_ms: number | null;
+  version: number;
 }
 
 export interface SubmissionRow {
@@ -264,5 +289,8 @@ export interface Database {
   ledger: LedgerRow;
   usage_days: UsageDayRow;
   notices: NoticeRow;
+  audit_heads: AuditHeadRow;
+  tenants: TenantRow;
+  users: UserRow;
   events: EventRow;
 }

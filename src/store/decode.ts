@@ -6,7 +6,7 @@ import type { DataSet } from '../model/dataSet.ts';
 import type { Checkpoint } from '../model/checkpoint.ts';
 import type { Claim } from '../model/claim.ts';
 import { taskId, type JobId } from '../model/ids.ts';
-import type { Job } from '../model/job.ts';
+import type { Job, JobSpec, Priority } from '../model/job.ts';
 import { unpackSpec } from '../model/spec.ts';
 import type { Task } from '../model/task.ts';
 import type { Token } from '../model/token.ts';
@@ -23,7 +23,7 @@ export function decodeJob(row: JobRow): Job {
     owner: row.owner,
     submittingPrincipal: row.submitting_principal,
     kind: row.kind as Job['kind'],
-    spec: unpackSpec(row.spec),
+    spec: specOf(row),
     taskCount: row.task_count,
     round: row.round,
     createdAtMs: row.created_at_ms,
@@ -33,8 +33,15 @@ export function decodeJob(row: JobRow): Job {
     cancelledBy: row.cancelled_by,
     endedAtMs: row.ended_at_ms,
     spentMicros: row.spent_micros,
+    newPriority: row.priority as Job['newPriority'],
     version: row.version,
   };
+}
+
+/** As it is now: what was changed since it was submitted lies beside it. */
+export function specOf(row: Pick<JobRow, 'spec' | 'priority'>): JobSpec {
+  const spec = unpackSpec(row.spec);
+  return row.priority === null ? spec : { ...spec, priority: row.priority as Priority };
 }
 
 export function decodeTask(row: TaskRow): Task {
@@ -156,6 +163,7 @@ export function decodeToken(row: TokenRow): Token {
     expiresAtMs: row.expires_at_ms,
     attempt: row.attempt as Token['attempt'],
     revokedAtMs: row.revoked_at_ms,
+    lastUsedAtMs: row.last_used_at_ms,
   };
 }
 

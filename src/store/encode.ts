@@ -18,6 +18,7 @@ import type { KeyedSubmission } from '../state/live.ts';
 import type { Value, WriteBatch } from './contract.ts';
 import { encodeMoney } from './encodeMoney.ts';
 import { encodeNotices } from './noticeRows.ts';
+import { encodePeople } from './peopleRows.ts';
 import { nothing, split } from './rows.ts';
 
 export function encodeBatch(changes: Changes, epoch: number, seq: number): WriteBatch {
@@ -55,7 +56,7 @@ export function encodeBatch(changes: Changes, epoch: number, seq: number): Write
   }
   if (changes.tokens.size > 0) {
     tables.tokens = split(changes.tokens, byId, tokenFixed, (to, token) =>
-      to.push(token.revokedAtMs),
+      to.push(token.revokedAtMs, token.lastUsedAtMs),
     );
   }
   if (changes.dataSets.size > 0) {
@@ -63,6 +64,7 @@ export function encodeBatch(changes: Changes, epoch: number, seq: number): Write
   }
   encodeMoney(changes, tables);
   encodeNotices(changes, tables);
+  encodePeople(changes, tables);
   if (changes.events.length > 0) {
     const inserts: Value[] = [];
     for (const event of changes.events) eventRow(inserts, event);
@@ -106,6 +108,7 @@ function jobMutable(to: Value[], job: Job, ending: JobEnding | undefined): void 
     ending?.unschedulable ?? null,
     job.parent,
     job.root,
+    job.newPriority,
   );
 }
 
@@ -258,6 +261,7 @@ function eventRow(to: Value[], event: Event): void {
     event.attempt,
     event.worker,
     JSON.stringify(event.data),
+    event.hash,
   );
 }
 

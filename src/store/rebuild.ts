@@ -13,6 +13,7 @@ import {
   decodeWorker,
 } from './decode.ts';
 import { decodeNotice } from './noticeRows.ts';
+import { decodeTenant, decodeUser } from './peopleRows.ts';
 import type { ControllerRow, Database } from './database.ts';
 
 export async function readSnapshot(
@@ -68,6 +69,9 @@ export async function readSnapshot(
     accounts: accounts.map(decodeAccount),
     usageDays: usageDays.map(decodeUsageDay),
     notices: notices.map(decodeNotice),
+    tenants: (await db.selectFrom('tenants').selectAll().execute()).map(decodeTenant),
+    users: (await db.selectFrom('users').selectAll().execute()).map(decodeUser),
+    auditHeads: await db.selectFrom('audit_heads').selectAll().execute(),
     idempotency: await readKeys(db, nowMs),
   };
 }

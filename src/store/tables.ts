@@ -34,7 +34,7 @@ export const TABLES: Record<TableName, Table> = {
     'cluster owner submitting_principal kind name spec task_count created_at_ms',
     `round cancel_requested_at_ms cancelled_by ended_at_ms spent_micros version
      end_state end_reason exit_code started_at_ms succeeded failed cancelled unschedulable
-     parent root`,
+     parent root priority`,
     `task_count created_at_ms round cancel_requested_at_ms ended_at_ms spent_micros version
      exit_code started_at_ms succeeded failed cancelled unschedulable`,
   ),
@@ -84,8 +84,8 @@ export const TABLES: Record<TableName, Table> = {
     'id',
     `kind name tenant user_name scopes hash pool max_live_workers created_at_ms expires_at_ms
      attempt`,
-    'revoked_at_ms',
-    'max_live_workers created_at_ms expires_at_ms revoked_at_ms',
+    'revoked_at_ms last_used_at_ms',
+    'max_live_workers created_at_ms expires_at_ms revoked_at_ms last_used_at_ms',
   ),
   budgets: table(
     'tenant user_name',
@@ -127,9 +127,17 @@ export const TABLES: Record<TableName, Table> = {
     'tries next_try_at_ms last_error',
     'created_at_ms tries next_try_at_ms',
   ),
+  audit_heads: table('tenant', '', 'hash entries', 'entries'),
+  tenants: table(
+    'name',
+    'created_at_ms',
+    'suspended note version',
+    'created_at_ms suspended version',
+  ),
+  users: table('tenant name', '', 'roles left_at_ms version', 'left_at_ms version'),
   events: table(
     'epoch seq',
-    'at_ms kind tenant job task attempt worker data',
+    'at_ms kind tenant job task attempt worker data hash',
     '',
     'epoch seq at_ms',
   ),

@@ -56,6 +56,7 @@ export const principal = defined(
       text.map((id) => id as JobId),
       { nil: undefined },
     ),
+    identity: fc.option(fc.record({ issuer: text, subject: text }), { nil: undefined }),
   }),
 );
 
@@ -231,6 +232,7 @@ export const event = fc.record({
   attempt: nullable(text),
   worker: nullable(text),
   data: fc.dictionary(word, fact, { maxKeys: 5, noNullPrototype: true }),
+  hash: nullable(text),
 });
 
 export const accessRecord = fc.record({

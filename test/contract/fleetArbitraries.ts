@@ -1,5 +1,6 @@
 /** Random workers, tokens, clusters and readiness. */
 import * as fc from 'fast-check';
+import { ROLE_NAMES } from '../../src/model/roles.ts';
 import { TOKEN_KINDS } from '../../src/model/token.ts';
 import { WORKER_STATES } from '../../src/model/worker.ts';
 import {
@@ -47,6 +48,7 @@ export const token = defined(
     createdAtMs: ms,
     expiresAtMs: nullable(ms),
     revokedAtMs: nullable(ms),
+    lastUsedAtMs: nullable(ms),
     attempt: nullable(text),
     secret: fc.option(text, { nil: undefined }),
   }),
@@ -59,6 +61,8 @@ export const createToken = defined(
     user: fc.option(word, { nil: undefined }),
     scopes,
     pool: text,
+    roles: fc.uniqueArray(fc.constantFrom(...ROLE_NAMES)),
+    tenant: fc.option(word, { nil: undefined }),
     maxLiveWorkers: fc.nat({ max: 100_000 }),
     expiresInMs: fc.option(fc.integer({ min: 1000, max: 3650 * 86_400_000 }), { nil: undefined }),
   }),
@@ -91,4 +95,31 @@ export const readiness = fc.record({
     }),
     { maxLength: 3 },
   ),
+});
+
+export const tenant = fc.record({
+  name: text,
+  suspended: fc.boolean(),
+  note: text,
+  createdAtMs: nullable(ms),
+  users: small,
+  liveJobs: small,
+});
+
+export const user = fc.record({
+  tenant: text,
+  name: text,
+  roles: fc.array(text, { maxLength: 3 }),
+  leftAtMs: nullable(ms),
+  tokens: small,
+  liveJobs: small,
+});
+
+export const identity = fc.record({
+  issuer: text,
+  subject: text,
+  tenant: text,
+  user: text,
+  roles: fc.array(text, { maxLength: 3 }),
+  expiresAtMs: ms,
 });

@@ -39,6 +39,7 @@ describe('who may call', () => {
       name: '',
       user: 'reader',
       scopes: ['jobs:read'],
+      roles: [],
       pool: 'default',
       maxLiveWorkers: 0,
     });

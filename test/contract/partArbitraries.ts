@@ -80,6 +80,7 @@ export const jobParts: fc.Arbitrary<JobParts> = fc.record({
       requeueExitCode: fc.nat({ max: 255 }),
     }),
   ),
+  annotations: maybe(fc.dictionary(word, word, { minKeys: 1, maxKeys: 3, noNullPrototype: true })),
 });
 
 export const orderParts = fc.record({

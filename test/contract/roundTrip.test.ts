@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DroverError, ERRORS, type ErrorCode } from '../../src/lib/errors.ts';
 import { silentLog } from '../../src/lib/log.ts';
+import { PRIORITIES } from '../../src/model/job.ts';
 import type { Coordinator } from '../../src/protocol/coordinator.ts';
 import { createGrpcCoordinator, type GrpcCoordinator } from '../../src/protocol/grpc/client.ts';
 import { createGrpcServer, type GrpcServer } from '../../src/protocol/grpc/server.ts';
@@ -74,6 +75,13 @@ const ARGUMENTS: Arguments = {
   listTokens: fc.tuple(who, page),
   createToken: fc.tuple(who, fleet.createToken),
   revokeToken: fc.tuple(who, text),
+  admit: fc.tuple(fleet.identity),
+  setPriority: fc.tuple(who, text, fc.constantFrom(...PRIORITIES)),
+  listTenants: fc.tuple(who),
+  setTenant: fc.tuple(who, any.word, fc.record({ suspended: fc.boolean(), note: any.word })),
+  listUsers: fc.tuple(who),
+  setUser: fc.tuple(who, any.word, fc.record({ roles: fc.array(any.word, { maxLength: 3 }) })),
+  removeUser: fc.tuple(who, any.word, fc.constantFrom('keep' as const, 'cancel' as const)),
   join: fc.tuple(agentToken, agent.joinRequest),
   sync: fc.tuple(agentToken, agent.syncRequest),
   appendLogs: fc.tuple(agentToken, agent.chunks),
@@ -120,6 +128,13 @@ const RESULTS: Results = {
   listTokens: any.pageOf(fleet.token),
   createToken: fleet.token,
   revokeToken: fleet.token,
+  admit: fc.option(principal, { nil: undefined }),
+  setPriority: any.job,
+  listTenants: fc.array(fleet.tenant, { maxLength: 3 }),
+  setTenant: fleet.tenant,
+  listUsers: fc.array(fleet.user, { maxLength: 3 }),
+  setUser: fleet.user,
+  removeUser: fleet.user,
   join: agent.joinReply,
   sync: agent.syncReply,
   appendLogs: agent.acks,

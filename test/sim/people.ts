@@ -45,5 +45,5 @@ function admit(
   const hash = hashSecret(secret);
   if (state.tokensByHash.has(hash)) return;
   const token = { ...who, hash, name: who.user, maxLiveWorkers: 0, expiresAtMs: null };
-  mutate({ kind: 'create-token', token });
+  mutate({ kind: 'create-token', by: 'ann', token });
 }

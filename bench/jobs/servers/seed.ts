@@ -107,6 +107,7 @@ function endedJob({ mint, spec }: Seeding, createdAtMs: number, endedAtMs: numbe
     cancelledBy: null,
     spentMicros: 0,
     endedAtMs,
+    newPriority: null,
     version: 2,
   };
 }
@@ -175,5 +176,6 @@ function addEvent(seeding: Seeding, atMs: number, event: EventNote): void {
     attempt: event.attempt ?? null,
     worker: event.worker ?? null,
     data: event.data ?? {},
+    hash: null,
   });
 }

@@ -85,11 +85,14 @@ export class Classes {
     // Each came with a copy of its own; a hundred thousand of them are a burden.
     task.classKey = pending.request.key;
     const old = this.#tasks.get(task.task);
-    if (old) this.#unlist(old);
+    const left = old && this.#unlist(old);
+    if (left?.waiting === 0 && left !== pending) this.emptied.push(left.request.key);
     this.#tasks.set(task.task, task);
     pending.waiting++;
-    if (!this.#jobs.has(task.job)) this.#jobs.set(task.job, pending);
-    else this.#more.set(task.job, (this.#more.get(task.job) ?? 0) + 1);
+    const known = this.#jobs.get(task.job);
+    // A job that changes its class does so with all its tasks.
+    if (known !== pending) this.#jobs.set(task.job, pending);
+    if (known) this.#more.set(task.job, (this.#more.get(task.job) ?? 0) + 1);
     pending.queue.add(task);
     if (this.#nominated.has(task.task)) pending.queue.takeOut(task);
     else this.#listed(pending, old !== undefined);

@@ -122,7 +122,7 @@ export class PlannerView {
    */
   book({ claim, job, classKey, sinceMs }: PlannerClaim): void {
     const old = this.claims.get(claim.owner);
-    if (old && sameHolding(old.claim, claim)) {
+    if (old?.of.request.key === classKey && sameHolding(old.claim, claim)) {
       const was = old.claim.state;
       old.claim = claim;
       old.sinceMs = sinceMs;

@@ -19,6 +19,8 @@ export const METADATA = {
   user: 'x-user-id',
   scopes: 'x-scopes',
   job: 'x-job',
+  issuer: 'x-issuer',
+  subject: 'x-subject',
 } as const;
 
 export const WRONG_SECRET = `the secret in ${METADATA.apiSecret} is not right`;
@@ -57,6 +59,7 @@ type Access = 'open' | 'agent' | 'gateway' | 'user';
 const COORDINATOR_ACCESS: Record<string, Access> = {
   Readiness: 'open',
   Authenticate: 'gateway',
+  Admit: 'gateway',
   RegisterGateway: 'gateway',
 };
 
@@ -154,6 +157,10 @@ export function principalToMetadata(principal: Principal): Record<string, string
     [METADATA.user]: encode(principal.user),
     [METADATA.scopes]: principal.scopes.join(','),
     ...(principal.job !== undefined && { [METADATA.job]: encode(principal.job) }),
+    ...(principal.identity && {
+      [METADATA.issuer]: encode(principal.identity.issuer),
+      [METADATA.subject]: encode(principal.identity.subject),
+    }),
   };
 }
 
@@ -164,6 +171,12 @@ function principalFromMetadata(headers: Headers): Principal {
     user: decode(headers, METADATA.user),
     scopes: knownScopes((headers.get(METADATA.scopes) ?? '').split(',')),
     ...(headers.has(METADATA.job) && { job: decode(headers, METADATA.job) as JobId }),
+    ...(headers.has(METADATA.issuer) && {
+      identity: {
+        issuer: decode(headers, METADATA.issuer),
+        subject: decode(headers, METADATA.subject),
+      },
+    }),
   };
 }
 

@@ -15,6 +15,7 @@ import * as jobs from './jobMessages.ts';
 import { checkpointCalls } from './checkpointCalls.ts';
 import { dataCalls } from './dataCalls.ts';
 import { scheduleCalls } from './scheduleCalls.ts';
+import { tenantCalls } from './tenantCalls.ts';
 import { specToWire } from './specMessages.ts';
 import * as w from './wire.ts';
 
@@ -29,6 +30,7 @@ export function createGrpcCoordinator(options: GrpcCoordinatorOptions): GrpcCoor
     ...scheduleCalls(connection),
     ...dataCalls(connection),
     ...auditCalls(connection),
+    ...tenantCalls(connection),
     ...agentCalls(connection),
     ...gatewayCalls(connection),
     close: () => connection.close(),
@@ -44,6 +46,7 @@ function jobCalls(
   | 'getJob'
   | 'listJobs'
   | 'cancelJob'
+  | 'setPriority'
   | 'listTasks'
   | 'listAttempts'
   | 'listEvents'
@@ -82,6 +85,13 @@ function jobCalls(
       call(
         by(who),
         (options) => coordinator.cancelJob({ id }, options),
+        ({ job }) => jobs.jobFromWire(job),
+      ),
+    setPriority: (who, id, priority) =>
+      call(
+        by(who),
+        (options) =>
+          coordinator.setJobPriority({ id, priority: w.priority.toWire(priority) }, options),
         ({ job }) => jobs.jobFromWire(job),
       ),
     listTasks: (who, job, page) =>

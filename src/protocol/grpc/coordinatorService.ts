@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { ServiceImpl } from '@connectrpc/connect';
 import { z } from 'zod';
 import { DroverError } from '../../lib/errors.ts';
-import type { JobSpec } from '../../model/job.ts';
+import { PRIORITIES, type JobSpec } from '../../model/job.ts';
 import type { Coordinator } from '../coordinator.ts';
 import { createToken } from '../fleet.ts';
 import type { Coordinator as CoordinatorService } from '../gen/drover/v1/coordinator_pb.ts';
@@ -19,8 +19,10 @@ import { heldFor, logMethods } from './logService.ts';
 import { pageFields, pageOf, taskPageOf } from './paging.ts';
 import { dataMethods } from './dataService.ts';
 import { scheduleMethods } from './scheduleService.ts';
+import { tenantMethods } from './tenantService.ts';
 import { specFromWire } from './specMessages.ts';
 import { toNumber, toNumberOrNull, jobState, tokenKind } from './wire.ts';
+import { priority as priorities } from './wire.ts';
 
 const idempotencyKey = z.string().min(1).max(255).optional();
 
@@ -42,6 +44,7 @@ export function coordinatorService(
     ...fleetMethods(options),
     ...scheduleMethods(options.coordinator),
     ...dataMethods(options.coordinator),
+    ...tenantMethods(options),
     ...gatewayMethods(options),
   };
 }
@@ -55,7 +58,7 @@ function jobMethods({
   coordinator,
   limits,
 }: ServiceOptions): Methods<
-  'submitJobs' | 'getJob' | 'listJobs' | 'cancelJob' | 'waitJob' | 'getQueue'
+  'submitJobs' | 'getJob' | 'listJobs' | 'cancelJob' | 'setJobPriority' | 'waitJob' | 'getQueue'
 > {
   return {
     async submitJobs(request, context) {
@@ -85,6 +88,11 @@ function jobMethods({
     },
     async cancelJob({ id }, context) {
       return { job: jobs.jobToWire(await coordinator.cancelJob(principalOf(context), id)) };
+    },
+    async setJobPriority({ id, priority }, context) {
+      const band = parse(z.enum(PRIORITIES), priorities.toWordOrNone(priority));
+      const view = await coordinator.setPriority(principalOf(context), id, band);
+      return { job: jobs.jobToWire(view) };
     },
     async waitJob({ id, waitMs }, context) {
       const wait = heldFor(waitMs, limits);
@@ -188,6 +196,8 @@ function fleetMethods({
         name: request.name,
         ...(request.user !== undefined && { user: request.user }),
         scopes: request.scopes,
+        roles: request.roles,
+        ...(request.tenant !== undefined && { tenant: request.tenant }),
         pool: request.pool,
         maxLiveWorkers: request.maxLiveWorkers,
         ...(expiresInMs !== null && { expiresInMs }),
@@ -210,7 +220,8 @@ function gatewayMethods({
 }: ServiceOptions): Methods<'authenticate' | 'registerGateway' | 'openTunnel' | 'metrics'> {
   return {
     async authenticate({ secret }) {
-      return { principal: await coordinator.authenticate(secret) };
+      const principal = await coordinator.authenticate(secret);
+      return { principal: principal && fleet.principalToWire(principal) };
     },
     async registerGateway({ url, leaseMs }) {
       await coordinator.registerGateway(url, toNumber(leaseMs));

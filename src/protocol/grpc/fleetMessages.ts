@@ -88,6 +88,7 @@ export function tokenToWire(token: TokenView): MessageInitShape<typeof wire.Toke
     createdAtMs: w.toBigint(token.createdAtMs),
     expiresAtMs: w.toBigintOrNone(token.expiresAtMs),
     revokedAtMs: w.toBigintOrNone(token.revokedAtMs),
+    lastUsedAtMs: w.toBigintOrNone(token.lastUsedAtMs),
     attempt: token.attempt ?? undefined,
   };
 }
@@ -106,6 +107,7 @@ export function tokenFromWire(sent: wire.Token | undefined): TokenView {
     createdAtMs: w.toNumber(message.createdAtMs),
     expiresAtMs: w.toNumberOrNull(message.expiresAtMs),
     revokedAtMs: w.toNumberOrNull(message.revokedAtMs),
+    lastUsedAtMs: w.toNumberOrNull(message.lastUsedAtMs),
     attempt: message.attempt ?? null,
     ...(message.secret !== undefined && { secret: message.secret }),
   };
@@ -118,7 +120,19 @@ export function principalFromWire(message: wire.Principal): Principal {
     user: message.user,
     scopes: w.knownScopes(message.scopes),
     ...(message.job !== undefined && { job: message.job as JobId }),
+    ...identityOf(message),
   };
+}
+
+export function principalToWire({
+  identity,
+  ...principal
+}: Principal): MessageInitShape<typeof wire.PrincipalSchema> {
+  return { ...principal, ...identity };
+}
+
+function identityOf({ issuer, subject }: wire.Principal): Pick<Principal, 'identity'> {
+  return issuer === undefined || subject === undefined ? {} : { identity: { issuer, subject } };
 }
 
 export function clusterToWire(cluster: ClusterView): MessageInitShape<typeof wire.ClusterSchema> {

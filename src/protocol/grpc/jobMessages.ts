@@ -158,6 +158,7 @@ export function eventToWire(event: EventView): MessageInitShape<typeof wire.Even
     attempt: event.attempt ?? undefined,
     worker: event.worker ?? undefined,
     data: event.data,
+    hash: event.hash ?? undefined,
   };
 }
 
@@ -174,6 +175,7 @@ export function eventFromWire(message: wire.Event): EventView {
     worker: message.worker ?? null,
     // The proto promises flat values; Struct itself could nest.
     data: (message.data ?? {}) as EventView['data'],
+    hash: message.hash ?? null,
   };
 }
 

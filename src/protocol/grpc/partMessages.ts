@@ -19,6 +19,7 @@ export function partsToWire({ environment, checkpoint, rules, ...others }: JobPa
     code: others.code,
     inputs: others.inputs ?? [],
     secrets: others.secrets ?? [],
+    annotations: others.annotations ?? {},
     environment: environment && { ...environment, shmBytes: w.toBigint(environment.shmBytes) },
     checkpoint: checkpoint && {
       ...checkpoint,
@@ -69,11 +70,12 @@ export function orderPartsFromWire(message: agentWire.AttemptOrder): OrderParts 
 
 /** Not yet checked: the words are compared with the lists by the schema of a submission. */
 export function partsFromWire(message: wire.JobSpec): JobParts {
-  const { secrets, rules } = message;
+  const { secrets, rules, annotations } = message;
   return {
     ...filesFromWire(message),
     ...(secrets.length > 0 && { secrets: secrets.map(secretFromWire) }),
     ...(rules && { rules: rulesFromWire(rules) }),
+    ...(Object.keys(annotations).length > 0 && { annotations }),
   };
 }
 

@@ -3,7 +3,8 @@
 // Metadata of a call:
 //   authorization: Bearer <token>   who is calling, or
 //   x-api-secret                    the gateways' shared secret; with it the caller is taken from
-//     x-token-id, x-tenant-id, x-user-id (percent-encoded UTF-8) and x-scopes (separated by commas)
+//     x-token-id, x-tenant-id, x-user-id (percent-encoded UTF-8) and x-scopes (separated by commas),
+//     x-issuer and x-subject (percent-encoded) when an issuer vouches for them
 //   x-request-id                    optional, for the logs on both sides; one is made up otherwise
 // Errors carry an ErrorDetail. An answer leaves only after what it says is on disk.
 
@@ -17,12 +18,14 @@ import type { ListDataRequestSchema, ListDataResponseSchema, NamedBlobsRequestSc
 import { file_drover_v1_data } from "./data_pb.ts";
 import type { Cluster, LoopHealth, Principal, Token, TokenKind, Worker } from "./fleet_pb.ts";
 import { file_drover_v1_fleet } from "./fleet_pb.ts";
-import type { Attempt, Checkpoint, Event, Job, JobSpec, JobState, LogRecord, QueueEntry, Task } from "./job_pb.ts";
+import type { Attempt, Checkpoint, Event, Job, JobSpec, JobState, LogRecord, Priority, QueueEntry, Task } from "./job_pb.ts";
 import { file_drover_v1_job } from "./job_pb.ts";
 import type { Receipt } from "./receipt_pb.ts";
 import { file_drover_v1_receipt } from "./receipt_pb.ts";
 import type { Budget, BudgetLimits, Plan, UsageBy, UsageRow, Why } from "./schedule_pb.ts";
 import { file_drover_v1_schedule } from "./schedule_pb.ts";
+import type { Identity, Tenant, User } from "./tenant_pb.ts";
+import { file_drover_v1_tenant } from "./tenant_pb.ts";
 import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 
@@ -30,7 +33,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file drover/v1/coordinator.proto.
  */
 export const file_drover_v1_coordinator: GenFile = /*@__PURE__*/
-  fileDesc("Chtkcm92ZXIvdjEvY29vcmRpbmF0b3IucHJvdG8SCWRyb3Zlci52MSI8CgtQYWdlUmVxdWVzdBITCgZjdXJzb3IYASABKAlIAIgBARINCgVsaW1pdBgCIAEoBUIJCgdfY3Vyc29yIiUKE0F1dGhlbnRpY2F0ZVJlcXVlc3QSDgoGc2VjcmV0GAEgASgJIlIKFEF1dGhlbnRpY2F0ZVJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIULmRyb3Zlci52MS5QcmluY2lwYWxIAIgBAUIMCgpfcHJpbmNpcGFsIo4BChFTdWJtaXRKb2JzUmVxdWVzdBIhCgVzcGVjcxgBIAMoCzISLmRyb3Zlci52MS5Kb2JTcGVjEhwKD2lkZW1wb3RlbmN5X2tleRgCIAEoCUgAiAEBEhYKCWJvZHlfaGFzaBgDIAEoCUgBiAEBQhIKEF9pZGVtcG90ZW5jeV9rZXlCDAoKX2JvZHlfaGFzaCIzChJTdWJtaXRKb2JzUmVzcG9uc2USCwoDaWRzGAEgAygJEhAKCHJlcGxheWVkGAIgASgIIhsKDUdldEpvYlJlcXVlc3QSCgoCaWQYASABKAkiLQoOR2V0Sm9iUmVzcG9uc2USGwoDam9iGAEgASgLMg4uZHJvdmVyLnYxLkpvYiK1AQoPTGlzdEpvYnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QSIgoFc3RhdGUYAiABKA4yEy5kcm92ZXIudjEuSm9iU3RhdGUSEQoEbmFtZRgDIAEoCUgAiAEBEhIKBW93bmVyGAQgASgJSAGIAQESEwoGcGFyZW50GAUgASgJSAKIAQFCBwoFX25hbWVCCAoGX293bmVyQgkKB19wYXJlbnQiWgoQTGlzdEpvYnNSZXNwb25zZRIcCgRqb2JzGAEgAygLMg4uZHJvdmVyLnYxLkpvYhIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIeChBDYW5jZWxKb2JSZXF1ZXN0EgoKAmlkGAEgASgJIjAKEUNhbmNlbEpvYlJlc3BvbnNlEhsKA2pvYhgBIAEoCzIOLmRyb3Zlci52MS5Kb2IiLQoOV2FpdEpvYlJlcXVlc3QSCgoCaWQYASABKAkSDwoHd2FpdF9tcxgCIAEoAyIuCg9XYWl0Sm9iUmVzcG9uc2USGwoDam9iGAEgASgLMg4uZHJvdmVyLnYxLkpvYiJFChBMaXN0VGFza3NSZXF1ZXN0EgsKA2pvYhgBIAEoCRIkCgRwYWdlGAIgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0Il0KEUxpc3RUYXNrc1Jlc3BvbnNlEh4KBXRhc2tzGAEgAygLMg8uZHJvdmVyLnYxLlRhc2sSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiZAoTTGlzdEF0dGVtcHRzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdBIRCgR0YXNrGAMgASgFSACIAQFCBwoFX3Rhc2siZgoUTGlzdEF0dGVtcHRzUmVzcG9uc2USJAoIYXR0ZW1wdHMYASADKAsyEi5kcm92ZXIudjEuQXR0ZW1wdBIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciJGChFMaXN0RXZlbnRzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJgChJMaXN0RXZlbnRzUmVzcG9uc2USIAoGZXZlbnRzGAEgAygLMhAuZHJvdmVyLnYxLkV2ZW50EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yImcKFkxpc3RDaGVja3BvaW50c1JlcXVlc3QSCwoDam9iGAEgASgJEiQKBHBhZ2UYAiABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QSEQoEdGFzaxgDIAEoBUgAiAEBQgcKBV90YXNrIkMKGFJlcXVlc3RDaGVja3BvaW50UmVxdWVzdBILCgNqb2IYASABKAkSEQoEdGFzaxgCIAEoBUgAiAEBQgcKBV90YXNrIioKGVJlcXVlc3RDaGVja3BvaW50UmVzcG9uc2USDQoFdGFza3MYASADKAkibwoXTGlzdENoZWNrcG9pbnRzUmVzcG9uc2USKgoLY2hlY2twb2ludHMYASADKAsyFS5kcm92ZXIudjEuQ2hlY2twb2ludBIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciI4ChBMaXN0QXVkaXRSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiXwoRTGlzdEF1ZGl0UmVzcG9uc2USIAoGZXZlbnRzGAEgAygLMhAuZHJvdmVyLnYxLkV2ZW50EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIl0KE1JlY29yZEFjY2Vzc1JlcXVlc3QSCwoDaG93GAEgASgJEg8KB2F0dGVtcHQYAiABKAkSKAoHZGV0YWlscxgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QiFgoUUmVjb3JkQWNjZXNzUmVzcG9uc2UitwEKD1JlYWRMb2dzUmVxdWVzdBILCgNqb2IYASABKAkSDQoFYWZ0ZXIYAiABKAMSEQoEdGFzaxgDIAEoBUgAiAEBEhUKCHNpbmNlX21zGAQgASgDSAGIAQESFwoKdGFpbF9saW5lcxgFIAEoBUgCiAEBEg8KB3dhaXRfbXMYBiABKAMSDwoHbWV0cmljcxgHIAEoCEIHCgVfdGFza0ILCglfc2luY2VfbXNCDQoLX3RhaWxfbGluZXMiWQoQUmVhZExvZ3NSZXNwb25zZRIlCgdyZWNvcmRzGAEgAygLMhQuZHJvdmVyLnYxLkxvZ1JlY29yZBIMCgRuZXh0GAIgASgDEhAKCGNvbXBsZXRlGAMgASgIIqoBChRTdHJlYW1Kb2JMb2dzUmVxdWVzdBILCgNqb2IYASABKAkSDQoFYWZ0ZXIYAiABKAMSEQoEdGFzaxgDIAEoBUgAiAEBEhUKCHNpbmNlX21zGAQgASgDSAGIAQESFwoKdGFpbF9saW5lcxgFIAEoBUgCiAEBEg4KBmZvbGxvdxgGIAEoCEIHCgVfdGFza0ILCglfc2luY2VfbXNCDQoLX3RhaWxfbGluZXMiXgoVU3RyZWFtSm9iTG9nc1Jlc3BvbnNlEiUKB3JlY29yZHMYASADKAsyFC5kcm92ZXIudjEuTG9nUmVjb3JkEgwKBG5leHQYAiABKAMSEAoIY29tcGxldGUYAyABKAgiNwoPR2V0UXVldWVSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiZAoQR2V0UXVldWVSZXNwb25zZRImCgdlbnRyaWVzGAEgAygLMhUuZHJvdmVyLnYxLlF1ZXVlRW50cnkSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiIAoRRXhwbGFpbkpvYlJlcXVlc3QSCwoDam9iGAEgASgJIjEKEkV4cGxhaW5Kb2JSZXNwb25zZRIbCgN3aHkYASABKAsyDi5kcm92ZXIudjEuV2h5IiAKEUdldFJlY2VpcHRSZXF1ZXN0EgsKA2pvYhgBIAEoCSI5ChJHZXRSZWNlaXB0UmVzcG9uc2USIwoHcmVjZWlwdBgBIAEoCzISLmRyb3Zlci52MS5SZWNlaXB0IjIKDlBsYW5Kb2JSZXF1ZXN0EiAKBHNwZWMYASABKAsyEi5kcm92ZXIudjEuSm9iU3BlYyIwCg9QbGFuSm9iUmVzcG9uc2USHQoEcGxhbhgBIAEoCzIPLmRyb3Zlci52MS5QbGFuIhQKEkxpc3RCdWRnZXRzUmVxdWVzdCI5ChNMaXN0QnVkZ2V0c1Jlc3BvbnNlEiIKB2J1ZGdldHMYASADKAsyES5kcm92ZXIudjEuQnVkZ2V0IjsKEFNldEJ1ZGdldFJlcXVlc3QSJwoGYnVkZ2V0GAEgASgLMhcuZHJvdmVyLnYxLkJ1ZGdldExpbWl0cyI2ChFTZXRCdWRnZXRSZXNwb25zZRIhCgZidWRnZXQYASABKAsyES5kcm92ZXIudjEuQnVkZ2V0IjMKE0RlbGV0ZUJ1ZGdldFJlcXVlc3QSDgoGdGVuYW50GAEgASgJEgwKBHVzZXIYAiABKAkiFgoURGVsZXRlQnVkZ2V0UmVzcG9uc2UiZwoPR2V0VXNhZ2VSZXF1ZXN0EhAKCHNpbmNlX21zGAEgASgDEhUKCHVudGlsX21zGAIgASgDSACIAQESHgoCYnkYAyABKA4yEi5kcm92ZXIudjEuVXNhZ2VCeUILCglfdW50aWxfbXMiNQoQR2V0VXNhZ2VSZXNwb25zZRIhCgRyb3dzGAEgAygLMhMuZHJvdmVyLnYxLlVzYWdlUm93IhMKEUdldENsdXN0ZXJSZXF1ZXN0IjkKEkdldENsdXN0ZXJSZXNwb25zZRIjCgdjbHVzdGVyGAEgASgLMhIuZHJvdmVyLnYxLkNsdXN0ZXIiOgoSTGlzdFdvcmtlcnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiYwoTTGlzdFdvcmtlcnNSZXNwb25zZRIiCgd3b3JrZXJzGAEgAygLMhEuZHJvdmVyLnYxLldvcmtlchIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciI2ChJTZXREcmFpbmluZ1JlcXVlc3QSDgoGd29ya2VyGAEgASgJEhAKCGRyYWluaW5nGAIgASgIIjgKE1NldERyYWluaW5nUmVzcG9uc2USIQoGd29ya2VyGAEgASgLMhEuZHJvdmVyLnYxLldvcmtlciIlChNSZXZva2VXb3JrZXJSZXF1ZXN0Eg4KBndvcmtlchgBIAEoCSI5ChRSZXZva2VXb3JrZXJSZXNwb25zZRIhCgZ3b3JrZXIYASABKAsyES5kcm92ZXIudjEuV29ya2VyIjkKEUxpc3RUb2tlbnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiYAoSTGlzdFRva2Vuc1Jlc3BvbnNlEiAKBnRva2VucxgBIAMoCzIQLmRyb3Zlci52MS5Ub2tlbhIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciLWAQoSQ3JlYXRlVG9rZW5SZXF1ZXN0EiIKBGtpbmQYASABKA4yFC5kcm92ZXIudjEuVG9rZW5LaW5kEgwKBG5hbWUYAiABKAkSEQoEdXNlchgDIAEoCUgAiAEBEg4KBnNjb3BlcxgEIAMoCRIRCgRwb29sGAUgASgJSAGIAQESGAoQbWF4X2xpdmVfd29ya2VycxgGIAEoBRIaCg1leHBpcmVzX2luX21zGAcgASgDSAKIAQFCBwoFX3VzZXJCBwoFX3Bvb2xCEAoOX2V4cGlyZXNfaW5fbXMiNgoTQ3JlYXRlVG9rZW5SZXNwb25zZRIfCgV0b2tlbhgBIAEoCzIQLmRyb3Zlci52MS5Ub2tlbiIgChJSZXZva2VUb2tlblJlcXVlc3QSCgoCaWQYASABKAkiNgoTUmV2b2tlVG9rZW5SZXNwb25zZRIfCgV0b2tlbhgBIAEoCzIQLmRyb3Zlci52MS5Ub2tlbiI3ChZSZWdpc3RlckdhdGV3YXlSZXF1ZXN0EgsKA3VybBgBIAEoCRIQCghsZWFzZV9tcxgCIAEoAyIZChdSZWdpc3RlckdhdGV3YXlSZXNwb25zZSI2ChFPcGVuVHVubmVsUmVxdWVzdBIMCgR0YXNrGAEgASgJEhMKC2dhdGV3YXlfdXJsGAIgASgJIkoKEk9wZW5UdW5uZWxSZXNwb25zZRITCgt0aWNrZXRfaGFzaBgBIAEoCRIOCgZ3b3JrZXIYAiABKAkSDwoHYXR0ZW1wdBgDIAEoCSISChBSZWFkaW5lc3NSZXF1ZXN0IlkKEVJlYWRpbmVzc1Jlc3BvbnNlEg0KBXJlYWR5GAEgASgIEg8KB3JlYXNvbnMYAiADKAkSJAoFbG9vcHMYAyADKAsyFS5kcm92ZXIudjEuTG9vcEhlYWx0aCIQCg5NZXRyaWNzUmVxdWVzdCIfCg9NZXRyaWNzUmVzcG9uc2USDAoEdGV4dBgBIAEoCTK9FgoLQ29vcmRpbmF0b3ISTwoMQXV0aGVudGljYXRlEh4uZHJvdmVyLnYxLkF1dGhlbnRpY2F0ZVJlcXVlc3QaHy5kcm92ZXIudjEuQXV0aGVudGljYXRlUmVzcG9uc2USSQoKU3VibWl0Sm9icxIcLmRyb3Zlci52MS5TdWJtaXRKb2JzUmVxdWVzdBodLmRyb3Zlci52MS5TdWJtaXRKb2JzUmVzcG9uc2USPQoGR2V0Sm9iEhguZHJvdmVyLnYxLkdldEpvYlJlcXVlc3QaGS5kcm92ZXIudjEuR2V0Sm9iUmVzcG9uc2USQwoITGlzdEpvYnMSGi5kcm92ZXIudjEuTGlzdEpvYnNSZXF1ZXN0GhsuZHJvdmVyLnYxLkxpc3RKb2JzUmVzcG9uc2USRgoJQ2FuY2VsSm9iEhsuZHJvdmVyLnYxLkNhbmNlbEpvYlJlcXVlc3QaHC5kcm92ZXIudjEuQ2FuY2VsSm9iUmVzcG9uc2USQAoHV2FpdEpvYhIZLmRyb3Zlci52MS5XYWl0Sm9iUmVxdWVzdBoaLmRyb3Zlci52MS5XYWl0Sm9iUmVzcG9uc2USRgoJTGlzdFRhc2tzEhsuZHJvdmVyLnYxLkxpc3RUYXNrc1JlcXVlc3QaHC5kcm92ZXIudjEuTGlzdFRhc2tzUmVzcG9uc2USTwoMTGlzdEF0dGVtcHRzEh4uZHJvdmVyLnYxLkxpc3RBdHRlbXB0c1JlcXVlc3QaHy5kcm92ZXIudjEuTGlzdEF0dGVtcHRzUmVzcG9uc2USSQoKTGlzdEV2ZW50cxIcLmRyb3Zlci52MS5MaXN0RXZlbnRzUmVxdWVzdBodLmRyb3Zlci52MS5MaXN0RXZlbnRzUmVzcG9uc2USWAoPTGlzdENoZWNrcG9pbnRzEiEuZHJvdmVyLnYxLkxpc3RDaGVja3BvaW50c1JlcXVlc3QaIi5kcm92ZXIudjEuTGlzdENoZWNrcG9pbnRzUmVzcG9uc2USXgoRUmVxdWVzdENoZWNrcG9pbnQSIy5kcm92ZXIudjEuUmVxdWVzdENoZWNrcG9pbnRSZXF1ZXN0GiQuZHJvdmVyLnYxLlJlcXVlc3RDaGVja3BvaW50UmVzcG9uc2USRgoJTGlzdEF1ZGl0EhsuZHJvdmVyLnYxLkxpc3RBdWRpdFJlcXVlc3QaHC5kcm92ZXIudjEuTGlzdEF1ZGl0UmVzcG9uc2USTwoMUmVjb3JkQWNjZXNzEh4uZHJvdmVyLnYxLlJlY29yZEFjY2Vzc1JlcXVlc3QaHy5kcm92ZXIudjEuUmVjb3JkQWNjZXNzUmVzcG9uc2USQwoIUmVhZExvZ3MSGi5kcm92ZXIudjEuUmVhZExvZ3NSZXF1ZXN0GhsuZHJvdmVyLnYxLlJlYWRMb2dzUmVzcG9uc2USVAoNU3RyZWFtSm9iTG9ncxIfLmRyb3Zlci52MS5TdHJlYW1Kb2JMb2dzUmVxdWVzdBogLmRyb3Zlci52MS5TdHJlYW1Kb2JMb2dzUmVzcG9uc2UwARJDCghHZXRRdWV1ZRIaLmRyb3Zlci52MS5HZXRRdWV1ZVJlcXVlc3QaGy5kcm92ZXIudjEuR2V0UXVldWVSZXNwb25zZRJJCgpFeHBsYWluSm9iEhwuZHJvdmVyLnYxLkV4cGxhaW5Kb2JSZXF1ZXN0Gh0uZHJvdmVyLnYxLkV4cGxhaW5Kb2JSZXNwb25zZRJJCgpHZXRSZWNlaXB0EhwuZHJvdmVyLnYxLkdldFJlY2VpcHRSZXF1ZXN0Gh0uZHJvdmVyLnYxLkdldFJlY2VpcHRSZXNwb25zZRJACgdQbGFuSm9iEhkuZHJvdmVyLnYxLlBsYW5Kb2JSZXF1ZXN0GhouZHJvdmVyLnYxLlBsYW5Kb2JSZXNwb25zZRJMCgtMaXN0QnVkZ2V0cxIdLmRyb3Zlci52MS5MaXN0QnVkZ2V0c1JlcXVlc3QaHi5kcm92ZXIudjEuTGlzdEJ1ZGdldHNSZXNwb25zZRJGCglTZXRCdWRnZXQSGy5kcm92ZXIudjEuU2V0QnVkZ2V0UmVxdWVzdBocLmRyb3Zlci52MS5TZXRCdWRnZXRSZXNwb25zZRJPCgxEZWxldGVCdWRnZXQSHi5kcm92ZXIudjEuRGVsZXRlQnVkZ2V0UmVxdWVzdBofLmRyb3Zlci52MS5EZWxldGVCdWRnZXRSZXNwb25zZRJDCghHZXRVc2FnZRIaLmRyb3Zlci52MS5HZXRVc2FnZVJlcXVlc3QaGy5kcm92ZXIudjEuR2V0VXNhZ2VSZXNwb25zZRJDCghMaXN0RGF0YRIaLmRyb3Zlci52MS5MaXN0RGF0YVJlcXVlc3QaGy5kcm92ZXIudjEuTGlzdERhdGFSZXNwb25zZRJACgdQdXREYXRhEhkuZHJvdmVyLnYxLlB1dERhdGFSZXF1ZXN0GhouZHJvdmVyLnYxLlB1dERhdGFSZXNwb25zZRJJCgpSZW1vdmVEYXRhEhwuZHJvdmVyLnYxLlJlbW92ZURhdGFSZXF1ZXN0Gh0uZHJvdmVyLnYxLlJlbW92ZURhdGFSZXNwb25zZRJJCgpOYW1lZEJsb2JzEhwuZHJvdmVyLnYxLk5hbWVkQmxvYnNSZXF1ZXN0Gh0uZHJvdmVyLnYxLk5hbWVkQmxvYnNSZXNwb25zZRJJCgpHZXRDbHVzdGVyEhwuZHJvdmVyLnYxLkdldENsdXN0ZXJSZXF1ZXN0Gh0uZHJvdmVyLnYxLkdldENsdXN0ZXJSZXNwb25zZRJMCgtMaXN0V29ya2VycxIdLmRyb3Zlci52MS5MaXN0V29ya2Vyc1JlcXVlc3QaHi5kcm92ZXIudjEuTGlzdFdvcmtlcnNSZXNwb25zZRJMCgtTZXREcmFpbmluZxIdLmRyb3Zlci52MS5TZXREcmFpbmluZ1JlcXVlc3QaHi5kcm92ZXIudjEuU2V0RHJhaW5pbmdSZXNwb25zZRJPCgxSZXZva2VXb3JrZXISHi5kcm92ZXIudjEuUmV2b2tlV29ya2VyUmVxdWVzdBofLmRyb3Zlci52MS5SZXZva2VXb3JrZXJSZXNwb25zZRJJCgpMaXN0VG9rZW5zEhwuZHJvdmVyLnYxLkxpc3RUb2tlbnNSZXF1ZXN0Gh0uZHJvdmVyLnYxLkxpc3RUb2tlbnNSZXNwb25zZRJMCgtDcmVhdGVUb2tlbhIdLmRyb3Zlci52MS5DcmVhdGVUb2tlblJlcXVlc3QaHi5kcm92ZXIudjEuQ3JlYXRlVG9rZW5SZXNwb25zZRJMCgtSZXZva2VUb2tlbhIdLmRyb3Zlci52MS5SZXZva2VUb2tlblJlcXVlc3QaHi5kcm92ZXIudjEuUmV2b2tlVG9rZW5SZXNwb25zZRJYCg9SZWdpc3RlckdhdGV3YXkSIS5kcm92ZXIudjEuUmVnaXN0ZXJHYXRld2F5UmVxdWVzdBoiLmRyb3Zlci52MS5SZWdpc3RlckdhdGV3YXlSZXNwb25zZRJJCgpPcGVuVHVubmVsEhwuZHJvdmVyLnYxLk9wZW5UdW5uZWxSZXF1ZXN0Gh0uZHJvdmVyLnYxLk9wZW5UdW5uZWxSZXNwb25zZRJGCglSZWFkaW5lc3MSGy5kcm92ZXIudjEuUmVhZGluZXNzUmVxdWVzdBocLmRyb3Zlci52MS5SZWFkaW5lc3NSZXNwb25zZRJACgdNZXRyaWNzEhkuZHJvdmVyLnYxLk1ldHJpY3NSZXF1ZXN0GhouZHJvdmVyLnYxLk1ldHJpY3NSZXNwb25zZWIGcHJvdG8z", [file_drover_v1_data, file_drover_v1_fleet, file_drover_v1_job, file_drover_v1_receipt, file_drover_v1_schedule, file_google_protobuf_struct]);
+  fileDesc("Chtkcm92ZXIvdjEvY29vcmRpbmF0b3IucHJvdG8SCWRyb3Zlci52MSI8CgtQYWdlUmVxdWVzdBITCgZjdXJzb3IYASABKAlIAIgBARINCgVsaW1pdBgCIAEoBUIJCgdfY3Vyc29yIiUKE0F1dGhlbnRpY2F0ZVJlcXVlc3QSDgoGc2VjcmV0GAEgASgJIlIKFEF1dGhlbnRpY2F0ZVJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIULmRyb3Zlci52MS5QcmluY2lwYWxIAIgBAUIMCgpfcHJpbmNpcGFsIo4BChFTdWJtaXRKb2JzUmVxdWVzdBIhCgVzcGVjcxgBIAMoCzISLmRyb3Zlci52MS5Kb2JTcGVjEhwKD2lkZW1wb3RlbmN5X2tleRgCIAEoCUgAiAEBEhYKCWJvZHlfaGFzaBgDIAEoCUgBiAEBQhIKEF9pZGVtcG90ZW5jeV9rZXlCDAoKX2JvZHlfaGFzaCIzChJTdWJtaXRKb2JzUmVzcG9uc2USCwoDaWRzGAEgAygJEhAKCHJlcGxheWVkGAIgASgIIhsKDUdldEpvYlJlcXVlc3QSCgoCaWQYASABKAkiLQoOR2V0Sm9iUmVzcG9uc2USGwoDam9iGAEgASgLMg4uZHJvdmVyLnYxLkpvYiK1AQoPTGlzdEpvYnNSZXF1ZXN0EiQKBHBhZ2UYASABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QSIgoFc3RhdGUYAiABKA4yEy5kcm92ZXIudjEuSm9iU3RhdGUSEQoEbmFtZRgDIAEoCUgAiAEBEhIKBW93bmVyGAQgASgJSAGIAQESEwoGcGFyZW50GAUgASgJSAKIAQFCBwoFX25hbWVCCAoGX293bmVyQgkKB19wYXJlbnQiWgoQTGlzdEpvYnNSZXNwb25zZRIcCgRqb2JzGAEgAygLMg4uZHJvdmVyLnYxLkpvYhIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIeChBDYW5jZWxKb2JSZXF1ZXN0EgoKAmlkGAEgASgJIjAKEUNhbmNlbEpvYlJlc3BvbnNlEhsKA2pvYhgBIAEoCzIOLmRyb3Zlci52MS5Kb2IiSgoVU2V0Sm9iUHJpb3JpdHlSZXF1ZXN0EgoKAmlkGAEgASgJEiUKCHByaW9yaXR5GAIgASgOMhMuZHJvdmVyLnYxLlByaW9yaXR5IjUKFlNldEpvYlByaW9yaXR5UmVzcG9uc2USGwoDam9iGAEgASgLMg4uZHJvdmVyLnYxLkpvYiItCg5XYWl0Sm9iUmVxdWVzdBIKCgJpZBgBIAEoCRIPCgd3YWl0X21zGAIgASgDIi4KD1dhaXRKb2JSZXNwb25zZRIbCgNqb2IYASABKAsyDi5kcm92ZXIudjEuSm9iIkUKEExpc3RUYXNrc1JlcXVlc3QSCwoDam9iGAEgASgJEiQKBHBhZ2UYAiABKAsyFi5kcm92ZXIudjEuUGFnZVJlcXVlc3QiXQoRTGlzdFRhc2tzUmVzcG9uc2USHgoFdGFza3MYASADKAsyDy5kcm92ZXIudjEuVGFzaxIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciJkChNMaXN0QXR0ZW1wdHNSZXF1ZXN0EgsKA2pvYhgBIAEoCRIkCgRwYWdlGAIgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0EhEKBHRhc2sYAyABKAVIAIgBAUIHCgVfdGFzayJmChRMaXN0QXR0ZW1wdHNSZXNwb25zZRIkCghhdHRlbXB0cxgBIAMoCzISLmRyb3Zlci52MS5BdHRlbXB0EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIkYKEUxpc3RFdmVudHNSZXF1ZXN0EgsKA2pvYhgBIAEoCRIkCgRwYWdlGAIgASgLMhYuZHJvdmVyLnYxLlBhZ2VSZXF1ZXN0ImAKEkxpc3RFdmVudHNSZXNwb25zZRIgCgZldmVudHMYASADKAsyEC5kcm92ZXIudjEuRXZlbnQSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiZwoWTGlzdENoZWNrcG9pbnRzUmVxdWVzdBILCgNqb2IYASABKAkSJAoEcGFnZRgCIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdBIRCgR0YXNrGAMgASgFSACIAQFCBwoFX3Rhc2siQwoYUmVxdWVzdENoZWNrcG9pbnRSZXF1ZXN0EgsKA2pvYhgBIAEoCRIRCgR0YXNrGAIgASgFSACIAQFCBwoFX3Rhc2siKgoZUmVxdWVzdENoZWNrcG9pbnRSZXNwb25zZRINCgV0YXNrcxgBIAMoCSJvChdMaXN0Q2hlY2twb2ludHNSZXNwb25zZRIqCgtjaGVja3BvaW50cxgBIAMoCzIVLmRyb3Zlci52MS5DaGVja3BvaW50EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIjgKEExpc3RBdWRpdFJlcXVlc3QSJAoEcGFnZRgBIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJfChFMaXN0QXVkaXRSZXNwb25zZRIgCgZldmVudHMYASADKAsyEC5kcm92ZXIudjEuRXZlbnQSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiXQoTUmVjb3JkQWNjZXNzUmVxdWVzdBILCgNob3cYASABKAkSDwoHYXR0ZW1wdBgCIAEoCRIoCgdkZXRhaWxzGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCIWChRSZWNvcmRBY2Nlc3NSZXNwb25zZSK3AQoPUmVhZExvZ3NSZXF1ZXN0EgsKA2pvYhgBIAEoCRINCgVhZnRlchgCIAEoAxIRCgR0YXNrGAMgASgFSACIAQESFQoIc2luY2VfbXMYBCABKANIAYgBARIXCgp0YWlsX2xpbmVzGAUgASgFSAKIAQESDwoHd2FpdF9tcxgGIAEoAxIPCgdtZXRyaWNzGAcgASgIQgcKBV90YXNrQgsKCV9zaW5jZV9tc0INCgtfdGFpbF9saW5lcyJZChBSZWFkTG9nc1Jlc3BvbnNlEiUKB3JlY29yZHMYASADKAsyFC5kcm92ZXIudjEuTG9nUmVjb3JkEgwKBG5leHQYAiABKAMSEAoIY29tcGxldGUYAyABKAgiqgEKFFN0cmVhbUpvYkxvZ3NSZXF1ZXN0EgsKA2pvYhgBIAEoCRINCgVhZnRlchgCIAEoAxIRCgR0YXNrGAMgASgFSACIAQESFQoIc2luY2VfbXMYBCABKANIAYgBARIXCgp0YWlsX2xpbmVzGAUgASgFSAKIAQESDgoGZm9sbG93GAYgASgIQgcKBV90YXNrQgsKCV9zaW5jZV9tc0INCgtfdGFpbF9saW5lcyJeChVTdHJlYW1Kb2JMb2dzUmVzcG9uc2USJQoHcmVjb3JkcxgBIAMoCzIULmRyb3Zlci52MS5Mb2dSZWNvcmQSDAoEbmV4dBgCIAEoAxIQCghjb21wbGV0ZRgDIAEoCCI3Cg9HZXRRdWV1ZVJlcXVlc3QSJAoEcGFnZRgBIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJkChBHZXRRdWV1ZVJlc3BvbnNlEiYKB2VudHJpZXMYASADKAsyFS5kcm92ZXIudjEuUXVldWVFbnRyeRIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIgChFFeHBsYWluSm9iUmVxdWVzdBILCgNqb2IYASABKAkiMQoSRXhwbGFpbkpvYlJlc3BvbnNlEhsKA3doeRgBIAEoCzIOLmRyb3Zlci52MS5XaHkiIAoRR2V0UmVjZWlwdFJlcXVlc3QSCwoDam9iGAEgASgJIjkKEkdldFJlY2VpcHRSZXNwb25zZRIjCgdyZWNlaXB0GAEgASgLMhIuZHJvdmVyLnYxLlJlY2VpcHQiMgoOUGxhbkpvYlJlcXVlc3QSIAoEc3BlYxgBIAEoCzISLmRyb3Zlci52MS5Kb2JTcGVjIjAKD1BsYW5Kb2JSZXNwb25zZRIdCgRwbGFuGAEgASgLMg8uZHJvdmVyLnYxLlBsYW4iFAoSTGlzdEJ1ZGdldHNSZXF1ZXN0IjkKE0xpc3RCdWRnZXRzUmVzcG9uc2USIgoHYnVkZ2V0cxgBIAMoCzIRLmRyb3Zlci52MS5CdWRnZXQiOwoQU2V0QnVkZ2V0UmVxdWVzdBInCgZidWRnZXQYASABKAsyFy5kcm92ZXIudjEuQnVkZ2V0TGltaXRzIjYKEVNldEJ1ZGdldFJlc3BvbnNlEiEKBmJ1ZGdldBgBIAEoCzIRLmRyb3Zlci52MS5CdWRnZXQiMwoTRGVsZXRlQnVkZ2V0UmVxdWVzdBIOCgZ0ZW5hbnQYASABKAkSDAoEdXNlchgCIAEoCSIWChREZWxldGVCdWRnZXRSZXNwb25zZSJnCg9HZXRVc2FnZVJlcXVlc3QSEAoIc2luY2VfbXMYASABKAMSFQoIdW50aWxfbXMYAiABKANIAIgBARIeCgJieRgDIAEoDjISLmRyb3Zlci52MS5Vc2FnZUJ5QgsKCV91bnRpbF9tcyI1ChBHZXRVc2FnZVJlc3BvbnNlEiEKBHJvd3MYASADKAsyEy5kcm92ZXIudjEuVXNhZ2VSb3ciEwoRR2V0Q2x1c3RlclJlcXVlc3QiOQoSR2V0Q2x1c3RlclJlc3BvbnNlEiMKB2NsdXN0ZXIYASABKAsyEi5kcm92ZXIudjEuQ2x1c3RlciI6ChJMaXN0V29ya2Vyc1JlcXVlc3QSJAoEcGFnZRgBIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJjChNMaXN0V29ya2Vyc1Jlc3BvbnNlEiIKB3dvcmtlcnMYASADKAsyES5kcm92ZXIudjEuV29ya2VyEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIjYKElNldERyYWluaW5nUmVxdWVzdBIOCgZ3b3JrZXIYASABKAkSEAoIZHJhaW5pbmcYAiABKAgiOAoTU2V0RHJhaW5pbmdSZXNwb25zZRIhCgZ3b3JrZXIYASABKAsyES5kcm92ZXIudjEuV29ya2VyIiUKE1Jldm9rZVdvcmtlclJlcXVlc3QSDgoGd29ya2VyGAEgASgJIjkKFFJldm9rZVdvcmtlclJlc3BvbnNlEiEKBndvcmtlchgBIAEoCzIRLmRyb3Zlci52MS5Xb3JrZXIiOQoRTGlzdFRva2Vuc1JlcXVlc3QSJAoEcGFnZRgBIAEoCzIWLmRyb3Zlci52MS5QYWdlUmVxdWVzdCJgChJMaXN0VG9rZW5zUmVzcG9uc2USIAoGdG9rZW5zGAEgAygLMhAuZHJvdmVyLnYxLlRva2VuEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIoUCChJDcmVhdGVUb2tlblJlcXVlc3QSIgoEa2luZBgBIAEoDjIULmRyb3Zlci52MS5Ub2tlbktpbmQSDAoEbmFtZRgCIAEoCRIRCgR1c2VyGAMgASgJSACIAQESDgoGc2NvcGVzGAQgAygJEhEKBHBvb2wYBSABKAlIAYgBARIYChBtYXhfbGl2ZV93b3JrZXJzGAYgASgFEhoKDWV4cGlyZXNfaW5fbXMYByABKANIAogBARITCgZ0ZW5hbnQYCCABKAlIA4gBARINCgVyb2xlcxgJIAMoCUIHCgVfdXNlckIHCgVfcG9vbEIQCg5fZXhwaXJlc19pbl9tc0IJCgdfdGVuYW50IjYKE0NyZWF0ZVRva2VuUmVzcG9uc2USHwoFdG9rZW4YASABKAsyEC5kcm92ZXIudjEuVG9rZW4iIAoSUmV2b2tlVG9rZW5SZXF1ZXN0EgoKAmlkGAEgASgJIjYKE1Jldm9rZVRva2VuUmVzcG9uc2USHwoFdG9rZW4YASABKAsyEC5kcm92ZXIudjEuVG9rZW4iNwoWUmVnaXN0ZXJHYXRld2F5UmVxdWVzdBILCgN1cmwYASABKAkSEAoIbGVhc2VfbXMYAiABKAMiGQoXUmVnaXN0ZXJHYXRld2F5UmVzcG9uc2UiNgoRT3BlblR1bm5lbFJlcXVlc3QSDAoEdGFzaxgBIAEoCRITCgtnYXRld2F5X3VybBgCIAEoCSJKChJPcGVuVHVubmVsUmVzcG9uc2USEwoLdGlja2V0X2hhc2gYASABKAkSDgoGd29ya2VyGAIgASgJEg8KB2F0dGVtcHQYAyABKAkiEgoQUmVhZGluZXNzUmVxdWVzdCJZChFSZWFkaW5lc3NSZXNwb25zZRINCgVyZWFkeRgBIAEoCBIPCgdyZWFzb25zGAIgAygJEiQKBWxvb3BzGAMgAygLMhUuZHJvdmVyLnYxLkxvb3BIZWFsdGgiEAoOTWV0cmljc1JlcXVlc3QiHwoPTWV0cmljc1Jlc3BvbnNlEgwKBHRleHQYASABKAkiNQoMQWRtaXRSZXF1ZXN0EiUKCGlkZW50aXR5GAEgASgLMhMuZHJvdmVyLnYxLklkZW50aXR5IksKDUFkbWl0UmVzcG9uc2USLAoJcHJpbmNpcGFsGAEgASgLMhQuZHJvdmVyLnYxLlByaW5jaXBhbEgAiAEBQgwKCl9wcmluY2lwYWwiFAoSTGlzdFRlbmFudHNSZXF1ZXN0IjkKE0xpc3RUZW5hbnRzUmVzcG9uc2USIgoHdGVuYW50cxgBIAMoCzIRLmRyb3Zlci52MS5UZW5hbnQiQQoQU2V0VGVuYW50UmVxdWVzdBIMCgRuYW1lGAEgASgJEhEKCXN1c3BlbmRlZBgCIAEoCBIMCgRub3RlGAMgASgJIjYKEVNldFRlbmFudFJlc3BvbnNlEiEKBnRlbmFudBgBIAEoCzIRLmRyb3Zlci52MS5UZW5hbnQiEgoQTGlzdFVzZXJzUmVxdWVzdCIzChFMaXN0VXNlcnNSZXNwb25zZRIeCgV1c2VycxgBIAMoCzIPLmRyb3Zlci52MS5Vc2VyIi0KDlNldFVzZXJSZXF1ZXN0EgwKBHVzZXIYASABKAkSDQoFcm9sZXMYAiADKAkiMAoPU2V0VXNlclJlc3BvbnNlEh0KBHVzZXIYASABKAsyDy5kcm92ZXIudjEuVXNlciI2ChFSZW1vdmVVc2VyUmVxdWVzdBIMCgR1c2VyGAEgASgJEhMKC2NhbmNlbF9qb2JzGAIgASgIIjMKElJlbW92ZVVzZXJSZXNwb25zZRIdCgR1c2VyGAEgASgLMg8uZHJvdmVyLnYxLlVzZXIyuxoKC0Nvb3JkaW5hdG9yEk8KDEF1dGhlbnRpY2F0ZRIeLmRyb3Zlci52MS5BdXRoZW50aWNhdGVSZXF1ZXN0Gh8uZHJvdmVyLnYxLkF1dGhlbnRpY2F0ZVJlc3BvbnNlEjoKBUFkbWl0EhcuZHJvdmVyLnYxLkFkbWl0UmVxdWVzdBoYLmRyb3Zlci52MS5BZG1pdFJlc3BvbnNlEkkKClN1Ym1pdEpvYnMSHC5kcm92ZXIudjEuU3VibWl0Sm9ic1JlcXVlc3QaHS5kcm92ZXIudjEuU3VibWl0Sm9ic1Jlc3BvbnNlEj0KBkdldEpvYhIYLmRyb3Zlci52MS5HZXRKb2JSZXF1ZXN0GhkuZHJvdmVyLnYxLkdldEpvYlJlc3BvbnNlEkMKCExpc3RKb2JzEhouZHJvdmVyLnYxLkxpc3RKb2JzUmVxdWVzdBobLmRyb3Zlci52MS5MaXN0Sm9ic1Jlc3BvbnNlEkYKCUNhbmNlbEpvYhIbLmRyb3Zlci52MS5DYW5jZWxKb2JSZXF1ZXN0GhwuZHJvdmVyLnYxLkNhbmNlbEpvYlJlc3BvbnNlElUKDlNldEpvYlByaW9yaXR5EiAuZHJvdmVyLnYxLlNldEpvYlByaW9yaXR5UmVxdWVzdBohLmRyb3Zlci52MS5TZXRKb2JQcmlvcml0eVJlc3BvbnNlEkAKB1dhaXRKb2ISGS5kcm92ZXIudjEuV2FpdEpvYlJlcXVlc3QaGi5kcm92ZXIudjEuV2FpdEpvYlJlc3BvbnNlEkYKCUxpc3RUYXNrcxIbLmRyb3Zlci52MS5MaXN0VGFza3NSZXF1ZXN0GhwuZHJvdmVyLnYxLkxpc3RUYXNrc1Jlc3BvbnNlEk8KDExpc3RBdHRlbXB0cxIeLmRyb3Zlci52MS5MaXN0QXR0ZW1wdHNSZXF1ZXN0Gh8uZHJvdmVyLnYxLkxpc3RBdHRlbXB0c1Jlc3BvbnNlEkkKCkxpc3RFdmVudHMSHC5kcm92ZXIudjEuTGlzdEV2ZW50c1JlcXVlc3QaHS5kcm92ZXIudjEuTGlzdEV2ZW50c1Jlc3BvbnNlElgKD0xpc3RDaGVja3BvaW50cxIhLmRyb3Zlci52MS5MaXN0Q2hlY2twb2ludHNSZXF1ZXN0GiIuZHJvdmVyLnYxLkxpc3RDaGVja3BvaW50c1Jlc3BvbnNlEl4KEVJlcXVlc3RDaGVja3BvaW50EiMuZHJvdmVyLnYxLlJlcXVlc3RDaGVja3BvaW50UmVxdWVzdBokLmRyb3Zlci52MS5SZXF1ZXN0Q2hlY2twb2ludFJlc3BvbnNlEkYKCUxpc3RBdWRpdBIbLmRyb3Zlci52MS5MaXN0QXVkaXRSZXF1ZXN0GhwuZHJvdmVyLnYxLkxpc3RBdWRpdFJlc3BvbnNlEk8KDFJlY29yZEFjY2VzcxIeLmRyb3Zlci52MS5SZWNvcmRBY2Nlc3NSZXF1ZXN0Gh8uZHJvdmVyLnYxLlJlY29yZEFjY2Vzc1Jlc3BvbnNlEkMKCFJlYWRMb2dzEhouZHJvdmVyLnYxLlJlYWRMb2dzUmVxdWVzdBobLmRyb3Zlci52MS5SZWFkTG9nc1Jlc3BvbnNlElQKDVN0cmVhbUpvYkxvZ3MSHy5kcm92ZXIudjEuU3RyZWFtSm9iTG9nc1JlcXVlc3QaIC5kcm92ZXIudjEuU3RyZWFtSm9iTG9nc1Jlc3BvbnNlMAESQwoIR2V0UXVldWUSGi5kcm92ZXIudjEuR2V0UXVldWVSZXF1ZXN0GhsuZHJvdmVyLnYxLkdldFF1ZXVlUmVzcG9uc2USSQoKRXhwbGFpbkpvYhIcLmRyb3Zlci52MS5FeHBsYWluSm9iUmVxdWVzdBodLmRyb3Zlci52MS5FeHBsYWluSm9iUmVzcG9uc2USSQoKR2V0UmVjZWlwdBIcLmRyb3Zlci52MS5HZXRSZWNlaXB0UmVxdWVzdBodLmRyb3Zlci52MS5HZXRSZWNlaXB0UmVzcG9uc2USQAoHUGxhbkpvYhIZLmRyb3Zlci52MS5QbGFuSm9iUmVxdWVzdBoaLmRyb3Zlci52MS5QbGFuSm9iUmVzcG9uc2USTAoLTGlzdEJ1ZGdldHMSHS5kcm92ZXIudjEuTGlzdEJ1ZGdldHNSZXF1ZXN0Gh4uZHJvdmVyLnYxLkxpc3RCdWRnZXRzUmVzcG9uc2USRgoJU2V0QnVkZ2V0EhsuZHJvdmVyLnYxLlNldEJ1ZGdldFJlcXVlc3QaHC5kcm92ZXIudjEuU2V0QnVkZ2V0UmVzcG9uc2USTwoMRGVsZXRlQnVkZ2V0Eh4uZHJvdmVyLnYxLkRlbGV0ZUJ1ZGdldFJlcXVlc3QaHy5kcm92ZXIudjEuRGVsZXRlQnVkZ2V0UmVzcG9uc2USQwoIR2V0VXNhZ2USGi5kcm92ZXIudjEuR2V0VXNhZ2VSZXF1ZXN0GhsuZHJvdmVyLnYxLkdldFVzYWdlUmVzcG9uc2USQwoITGlzdERhdGESGi5kcm92ZXIudjEuTGlzdERhdGFSZXF1ZXN0GhsuZHJvdmVyLnYxLkxpc3REYXRhUmVzcG9uc2USQAoHUHV0RGF0YRIZLmRyb3Zlci52MS5QdXREYXRhUmVxdWVzdBoaLmRyb3Zlci52MS5QdXREYXRhUmVzcG9uc2USSQoKUmVtb3ZlRGF0YRIcLmRyb3Zlci52MS5SZW1vdmVEYXRhUmVxdWVzdBodLmRyb3Zlci52MS5SZW1vdmVEYXRhUmVzcG9uc2USSQoKTmFtZWRCbG9icxIcLmRyb3Zlci52MS5OYW1lZEJsb2JzUmVxdWVzdBodLmRyb3Zlci52MS5OYW1lZEJsb2JzUmVzcG9uc2USSQoKR2V0Q2x1c3RlchIcLmRyb3Zlci52MS5HZXRDbHVzdGVyUmVxdWVzdBodLmRyb3Zlci52MS5HZXRDbHVzdGVyUmVzcG9uc2USTAoLTGlzdFdvcmtlcnMSHS5kcm92ZXIudjEuTGlzdFdvcmtlcnNSZXF1ZXN0Gh4uZHJvdmVyLnYxLkxpc3RXb3JrZXJzUmVzcG9uc2USTAoLU2V0RHJhaW5pbmcSHS5kcm92ZXIudjEuU2V0RHJhaW5pbmdSZXF1ZXN0Gh4uZHJvdmVyLnYxLlNldERyYWluaW5nUmVzcG9uc2USTwoMUmV2b2tlV29ya2VyEh4uZHJvdmVyLnYxLlJldm9rZVdvcmtlclJlcXVlc3QaHy5kcm92ZXIudjEuUmV2b2tlV29ya2VyUmVzcG9uc2USSQoKTGlzdFRva2VucxIcLmRyb3Zlci52MS5MaXN0VG9rZW5zUmVxdWVzdBodLmRyb3Zlci52MS5MaXN0VG9rZW5zUmVzcG9uc2USTAoLQ3JlYXRlVG9rZW4SHS5kcm92ZXIudjEuQ3JlYXRlVG9rZW5SZXF1ZXN0Gh4uZHJvdmVyLnYxLkNyZWF0ZVRva2VuUmVzcG9uc2USTAoLUmV2b2tlVG9rZW4SHS5kcm92ZXIudjEuUmV2b2tlVG9rZW5SZXF1ZXN0Gh4uZHJvdmVyLnYxLlJldm9rZVRva2VuUmVzcG9uc2USTAoLTGlzdFRlbmFudHMSHS5kcm92ZXIudjEuTGlzdFRlbmFudHNSZXF1ZXN0Gh4uZHJvdmVyLnYxLkxpc3RUZW5hbnRzUmVzcG9uc2USRgoJU2V0VGVuYW50EhsuZHJvdmVyLnYxLlNldFRlbmFudFJlcXVlc3QaHC5kcm92ZXIudjEuU2V0VGVuYW50UmVzcG9uc2USRgoJTGlzdFVzZXJzEhsuZHJvdmVyLnYxLkxpc3RVc2Vyc1JlcXVlc3QaHC5kcm92ZXIudjEuTGlzdFVzZXJzUmVzcG9uc2USQAoHU2V0VXNlchIZLmRyb3Zlci52MS5TZXRVc2VyUmVxdWVzdBoaLmRyb3Zlci52MS5TZXRVc2VyUmVzcG9uc2USSQoKUmVtb3ZlVXNlchIcLmRyb3Zlci52MS5SZW1vdmVVc2VyUmVxdWVzdBodLmRyb3Zlci52MS5SZW1vdmVVc2VyUmVzcG9uc2USWAoPUmVnaXN0ZXJHYXRld2F5EiEuZHJvdmVyLnYxLlJlZ2lzdGVyR2F0ZXdheVJlcXVlc3QaIi5kcm92ZXIudjEuUmVnaXN0ZXJHYXRld2F5UmVzcG9uc2USSQoKT3BlblR1bm5lbBIcLmRyb3Zlci52MS5PcGVuVHVubmVsUmVxdWVzdBodLmRyb3Zlci52MS5PcGVuVHVubmVsUmVzcG9uc2USRgoJUmVhZGluZXNzEhsuZHJvdmVyLnYxLlJlYWRpbmVzc1JlcXVlc3QaHC5kcm92ZXIudjEuUmVhZGluZXNzUmVzcG9uc2USQAoHTWV0cmljcxIZLmRyb3Zlci52MS5NZXRyaWNzUmVxdWVzdBoaLmRyb3Zlci52MS5NZXRyaWNzUmVzcG9uc2ViBnByb3RvMw", [file_drover_v1_data, file_drover_v1_fleet, file_drover_v1_job, file_drover_v1_receipt, file_drover_v1_schedule, file_drover_v1_tenant, file_google_protobuf_struct]);
 
 /**
  * Which part of a list.
@@ -303,6 +306,49 @@ export const CancelJobResponseSchema: GenMessage<CancelJobResponse> = /*@__PURE_
   messageDesc(file_drover_v1_coordinator, 10);
 
 /**
+ * Which job, and which band.
+ *
+ * @generated from message drover.v1.SetJobPriorityRequest
+ */
+export type SetJobPriorityRequest = Message<"drover.v1.SetJobPriorityRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: drover.v1.Priority priority = 2;
+   */
+  priority: Priority;
+};
+
+/**
+ * Describes the message drover.v1.SetJobPriorityRequest.
+ * Use `create(SetJobPriorityRequestSchema)` to create a new message.
+ */
+export const SetJobPriorityRequestSchema: GenMessage<SetJobPriorityRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 11);
+
+/**
+ * The job as it is now.
+ *
+ * @generated from message drover.v1.SetJobPriorityResponse
+ */
+export type SetJobPriorityResponse = Message<"drover.v1.SetJobPriorityResponse"> & {
+  /**
+   * @generated from field: drover.v1.Job job = 1;
+   */
+  job?: Job | undefined;
+};
+
+/**
+ * Describes the message drover.v1.SetJobPriorityResponse.
+ * Use `create(SetJobPriorityResponseSchema)` to create a new message.
+ */
+export const SetJobPriorityResponseSchema: GenMessage<SetJobPriorityResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 12);
+
+/**
  * Which job, and for how long.
  *
  * @generated from message drover.v1.WaitJobRequest
@@ -326,7 +372,7 @@ export type WaitJobRequest = Message<"drover.v1.WaitJobRequest"> & {
  * Use `create(WaitJobRequestSchema)` to create a new message.
  */
 export const WaitJobRequestSchema: GenMessage<WaitJobRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 11);
+  messageDesc(file_drover_v1_coordinator, 13);
 
 /**
  * The job as it is now.
@@ -345,7 +391,7 @@ export type WaitJobResponse = Message<"drover.v1.WaitJobResponse"> & {
  * Use `create(WaitJobResponseSchema)` to create a new message.
  */
 export const WaitJobResponseSchema: GenMessage<WaitJobResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 12);
+  messageDesc(file_drover_v1_coordinator, 14);
 
 /**
  * Which job.
@@ -369,7 +415,7 @@ export type ListTasksRequest = Message<"drover.v1.ListTasksRequest"> & {
  * Use `create(ListTasksRequestSchema)` to create a new message.
  */
 export const ListTasksRequestSchema: GenMessage<ListTasksRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 13);
+  messageDesc(file_drover_v1_coordinator, 15);
 
 /**
  * One page.
@@ -395,7 +441,7 @@ export type ListTasksResponse = Message<"drover.v1.ListTasksResponse"> & {
  * Use `create(ListTasksResponseSchema)` to create a new message.
  */
 export const ListTasksResponseSchema: GenMessage<ListTasksResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 14);
+  messageDesc(file_drover_v1_coordinator, 16);
 
 /**
  * Which job.
@@ -426,7 +472,7 @@ export type ListAttemptsRequest = Message<"drover.v1.ListAttemptsRequest"> & {
  * Use `create(ListAttemptsRequestSchema)` to create a new message.
  */
 export const ListAttemptsRequestSchema: GenMessage<ListAttemptsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 15);
+  messageDesc(file_drover_v1_coordinator, 17);
 
 /**
  * One page.
@@ -452,7 +498,7 @@ export type ListAttemptsResponse = Message<"drover.v1.ListAttemptsResponse"> & {
  * Use `create(ListAttemptsResponseSchema)` to create a new message.
  */
 export const ListAttemptsResponseSchema: GenMessage<ListAttemptsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 16);
+  messageDesc(file_drover_v1_coordinator, 18);
 
 /**
  * Which job.
@@ -476,7 +522,7 @@ export type ListEventsRequest = Message<"drover.v1.ListEventsRequest"> & {
  * Use `create(ListEventsRequestSchema)` to create a new message.
  */
 export const ListEventsRequestSchema: GenMessage<ListEventsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 17);
+  messageDesc(file_drover_v1_coordinator, 19);
 
 /**
  * One page.
@@ -502,7 +548,7 @@ export type ListEventsResponse = Message<"drover.v1.ListEventsResponse"> & {
  * Use `create(ListEventsResponseSchema)` to create a new message.
  */
 export const ListEventsResponseSchema: GenMessage<ListEventsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 18);
+  messageDesc(file_drover_v1_coordinator, 20);
 
 /**
  * Which job.
@@ -533,7 +579,7 @@ export type ListCheckpointsRequest = Message<"drover.v1.ListCheckpointsRequest">
  * Use `create(ListCheckpointsRequestSchema)` to create a new message.
  */
 export const ListCheckpointsRequestSchema: GenMessage<ListCheckpointsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 19);
+  messageDesc(file_drover_v1_coordinator, 21);
 
 /**
  * Of which job, or which of its tasks.
@@ -559,7 +605,7 @@ export type RequestCheckpointRequest = Message<"drover.v1.RequestCheckpointReque
  * Use `create(RequestCheckpointRequestSchema)` to create a new message.
  */
 export const RequestCheckpointRequestSchema: GenMessage<RequestCheckpointRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 20);
+  messageDesc(file_drover_v1_coordinator, 22);
 
 /**
  * Who was asked.
@@ -578,7 +624,7 @@ export type RequestCheckpointResponse = Message<"drover.v1.RequestCheckpointResp
  * Use `create(RequestCheckpointResponseSchema)` to create a new message.
  */
 export const RequestCheckpointResponseSchema: GenMessage<RequestCheckpointResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 21);
+  messageDesc(file_drover_v1_coordinator, 23);
 
 /**
  * One page.
@@ -604,7 +650,7 @@ export type ListCheckpointsResponse = Message<"drover.v1.ListCheckpointsResponse
  * Use `create(ListCheckpointsResponseSchema)` to create a new message.
  */
 export const ListCheckpointsResponseSchema: GenMessage<ListCheckpointsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 22);
+  messageDesc(file_drover_v1_coordinator, 24);
 
 /**
  * Which page.
@@ -623,7 +669,7 @@ export type ListAuditRequest = Message<"drover.v1.ListAuditRequest"> & {
  * Use `create(ListAuditRequestSchema)` to create a new message.
  */
 export const ListAuditRequestSchema: GenMessage<ListAuditRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 23);
+  messageDesc(file_drover_v1_coordinator, 25);
 
 /**
  * One page.
@@ -649,7 +695,7 @@ export type ListAuditResponse = Message<"drover.v1.ListAuditResponse"> & {
  * Use `create(ListAuditResponseSchema)` to create a new message.
  */
 export const ListAuditResponseSchema: GenMessage<ListAuditResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 24);
+  messageDesc(file_drover_v1_coordinator, 26);
 
 /**
  * A look into a running task.
@@ -684,7 +730,7 @@ export type RecordAccessRequest = Message<"drover.v1.RecordAccessRequest"> & {
  * Use `create(RecordAccessRequestSchema)` to create a new message.
  */
 export const RecordAccessRequestSchema: GenMessage<RecordAccessRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 25);
+  messageDesc(file_drover_v1_coordinator, 27);
 
 /**
  * Nothing to say.
@@ -699,7 +745,7 @@ export type RecordAccessResponse = Message<"drover.v1.RecordAccessResponse"> & {
  * Use `create(RecordAccessResponseSchema)` to create a new message.
  */
 export const RecordAccessResponseSchema: GenMessage<RecordAccessResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 26);
+  messageDesc(file_drover_v1_coordinator, 28);
 
 /**
  * Which part of the output.
@@ -758,7 +804,7 @@ export type ReadLogsRequest = Message<"drover.v1.ReadLogsRequest"> & {
  * Use `create(ReadLogsRequestSchema)` to create a new message.
  */
 export const ReadLogsRequestSchema: GenMessage<ReadLogsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 27);
+  messageDesc(file_drover_v1_coordinator, 29);
 
 /**
  * One page.
@@ -791,7 +837,7 @@ export type ReadLogsResponse = Message<"drover.v1.ReadLogsResponse"> & {
  * Use `create(ReadLogsResponseSchema)` to create a new message.
  */
 export const ReadLogsResponseSchema: GenMessage<ReadLogsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 28);
+  messageDesc(file_drover_v1_coordinator, 30);
 
 /**
  * Which part of the output.
@@ -843,7 +889,7 @@ export type StreamJobLogsRequest = Message<"drover.v1.StreamJobLogsRequest"> & {
  * Use `create(StreamJobLogsRequestSchema)` to create a new message.
  */
 export const StreamJobLogsRequestSchema: GenMessage<StreamJobLogsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 29);
+  messageDesc(file_drover_v1_coordinator, 31);
 
 /**
  * One page of the stream.
@@ -876,7 +922,7 @@ export type StreamJobLogsResponse = Message<"drover.v1.StreamJobLogsResponse"> &
  * Use `create(StreamJobLogsResponseSchema)` to create a new message.
  */
 export const StreamJobLogsResponseSchema: GenMessage<StreamJobLogsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 30);
+  messageDesc(file_drover_v1_coordinator, 32);
 
 /**
  * Which part.
@@ -895,7 +941,7 @@ export type GetQueueRequest = Message<"drover.v1.GetQueueRequest"> & {
  * Use `create(GetQueueRequestSchema)` to create a new message.
  */
 export const GetQueueRequestSchema: GenMessage<GetQueueRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 31);
+  messageDesc(file_drover_v1_coordinator, 33);
 
 /**
  * One page.
@@ -921,7 +967,7 @@ export type GetQueueResponse = Message<"drover.v1.GetQueueResponse"> & {
  * Use `create(GetQueueResponseSchema)` to create a new message.
  */
 export const GetQueueResponseSchema: GenMessage<GetQueueResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 32);
+  messageDesc(file_drover_v1_coordinator, 34);
 
 /**
  * Which job.
@@ -940,7 +986,7 @@ export type ExplainJobRequest = Message<"drover.v1.ExplainJobRequest"> & {
  * Use `create(ExplainJobRequestSchema)` to create a new message.
  */
 export const ExplainJobRequestSchema: GenMessage<ExplainJobRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 33);
+  messageDesc(file_drover_v1_coordinator, 35);
 
 /**
  * As the planner last saw it.
@@ -959,7 +1005,7 @@ export type ExplainJobResponse = Message<"drover.v1.ExplainJobResponse"> & {
  * Use `create(ExplainJobResponseSchema)` to create a new message.
  */
 export const ExplainJobResponseSchema: GenMessage<ExplainJobResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 34);
+  messageDesc(file_drover_v1_coordinator, 36);
 
 /**
  * Which job.
@@ -978,7 +1024,7 @@ export type GetReceiptRequest = Message<"drover.v1.GetReceiptRequest"> & {
  * Use `create(GetReceiptRequestSchema)` to create a new message.
  */
 export const GetReceiptRequestSchema: GenMessage<GetReceiptRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 35);
+  messageDesc(file_drover_v1_coordinator, 37);
 
 /**
  * As of now, or of its end.
@@ -997,7 +1043,7 @@ export type GetReceiptResponse = Message<"drover.v1.GetReceiptResponse"> & {
  * Use `create(GetReceiptResponseSchema)` to create a new message.
  */
 export const GetReceiptResponseSchema: GenMessage<GetReceiptResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 36);
+  messageDesc(file_drover_v1_coordinator, 38);
 
 /**
  * The job as it would be submitted.
@@ -1016,7 +1062,7 @@ export type PlanJobRequest = Message<"drover.v1.PlanJobRequest"> & {
  * Use `create(PlanJobRequestSchema)` to create a new message.
  */
 export const PlanJobRequestSchema: GenMessage<PlanJobRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 37);
+  messageDesc(file_drover_v1_coordinator, 39);
 
 /**
  * Alternatives, the soonest first.
@@ -1035,7 +1081,7 @@ export type PlanJobResponse = Message<"drover.v1.PlanJobResponse"> & {
  * Use `create(PlanJobResponseSchema)` to create a new message.
  */
 export const PlanJobResponseSchema: GenMessage<PlanJobResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 38);
+  messageDesc(file_drover_v1_coordinator, 40);
 
 /**
  * Nothing to say.
@@ -1050,7 +1096,7 @@ export type ListBudgetsRequest = Message<"drover.v1.ListBudgetsRequest"> & {
  * Use `create(ListBudgetsRequestSchema)` to create a new message.
  */
 export const ListBudgetsRequestSchema: GenMessage<ListBudgetsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 39);
+  messageDesc(file_drover_v1_coordinator, 41);
 
 /**
  * All of them.
@@ -1069,7 +1115,7 @@ export type ListBudgetsResponse = Message<"drover.v1.ListBudgetsResponse"> & {
  * Use `create(ListBudgetsResponseSchema)` to create a new message.
  */
 export const ListBudgetsResponseSchema: GenMessage<ListBudgetsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 40);
+  messageDesc(file_drover_v1_coordinator, 42);
 
 /**
  * The whole budget: what is left out limits nothing.
@@ -1088,7 +1134,7 @@ export type SetBudgetRequest = Message<"drover.v1.SetBudgetRequest"> & {
  * Use `create(SetBudgetRequestSchema)` to create a new message.
  */
 export const SetBudgetRequestSchema: GenMessage<SetBudgetRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 41);
+  messageDesc(file_drover_v1_coordinator, 43);
 
 /**
  * As it is now.
@@ -1107,7 +1153,7 @@ export type SetBudgetResponse = Message<"drover.v1.SetBudgetResponse"> & {
  * Use `create(SetBudgetResponseSchema)` to create a new message.
  */
 export const SetBudgetResponseSchema: GenMessage<SetBudgetResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 42);
+  messageDesc(file_drover_v1_coordinator, 44);
 
 /**
  * Whose.
@@ -1133,7 +1179,7 @@ export type DeleteBudgetRequest = Message<"drover.v1.DeleteBudgetRequest"> & {
  * Use `create(DeleteBudgetRequestSchema)` to create a new message.
  */
 export const DeleteBudgetRequestSchema: GenMessage<DeleteBudgetRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 43);
+  messageDesc(file_drover_v1_coordinator, 45);
 
 /**
  * Nothing to say.
@@ -1148,7 +1194,7 @@ export type DeleteBudgetResponse = Message<"drover.v1.DeleteBudgetResponse"> & {
  * Use `create(DeleteBudgetResponseSchema)` to create a new message.
  */
 export const DeleteBudgetResponseSchema: GenMessage<DeleteBudgetResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 44);
+  messageDesc(file_drover_v1_coordinator, 46);
 
 /**
  * What, and from when to when, in whole days of UTC.
@@ -1179,7 +1225,7 @@ export type GetUsageRequest = Message<"drover.v1.GetUsageRequest"> & {
  * Use `create(GetUsageRequestSchema)` to create a new message.
  */
 export const GetUsageRequestSchema: GenMessage<GetUsageRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 45);
+  messageDesc(file_drover_v1_coordinator, 47);
 
 /**
  * By key.
@@ -1198,7 +1244,7 @@ export type GetUsageResponse = Message<"drover.v1.GetUsageResponse"> & {
  * Use `create(GetUsageResponseSchema)` to create a new message.
  */
 export const GetUsageResponseSchema: GenMessage<GetUsageResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 46);
+  messageDesc(file_drover_v1_coordinator, 48);
 
 /**
  * Nothing to say.
@@ -1213,7 +1259,7 @@ export type GetClusterRequest = Message<"drover.v1.GetClusterRequest"> & {
  * Use `create(GetClusterRequestSchema)` to create a new message.
  */
 export const GetClusterRequestSchema: GenMessage<GetClusterRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 47);
+  messageDesc(file_drover_v1_coordinator, 49);
 
 /**
  * The cluster now.
@@ -1232,7 +1278,7 @@ export type GetClusterResponse = Message<"drover.v1.GetClusterResponse"> & {
  * Use `create(GetClusterResponseSchema)` to create a new message.
  */
 export const GetClusterResponseSchema: GenMessage<GetClusterResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 48);
+  messageDesc(file_drover_v1_coordinator, 50);
 
 /**
  * Which part.
@@ -1251,7 +1297,7 @@ export type ListWorkersRequest = Message<"drover.v1.ListWorkersRequest"> & {
  * Use `create(ListWorkersRequestSchema)` to create a new message.
  */
 export const ListWorkersRequestSchema: GenMessage<ListWorkersRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 49);
+  messageDesc(file_drover_v1_coordinator, 51);
 
 /**
  * One page.
@@ -1277,7 +1323,7 @@ export type ListWorkersResponse = Message<"drover.v1.ListWorkersResponse"> & {
  * Use `create(ListWorkersResponseSchema)` to create a new message.
  */
 export const ListWorkersResponseSchema: GenMessage<ListWorkersResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 50);
+  messageDesc(file_drover_v1_coordinator, 52);
 
 /**
  * Which worker, and what it should be.
@@ -1301,7 +1347,7 @@ export type SetDrainingRequest = Message<"drover.v1.SetDrainingRequest"> & {
  * Use `create(SetDrainingRequestSchema)` to create a new message.
  */
 export const SetDrainingRequestSchema: GenMessage<SetDrainingRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 51);
+  messageDesc(file_drover_v1_coordinator, 53);
 
 /**
  * The worker after the change.
@@ -1320,7 +1366,7 @@ export type SetDrainingResponse = Message<"drover.v1.SetDrainingResponse"> & {
  * Use `create(SetDrainingResponseSchema)` to create a new message.
  */
 export const SetDrainingResponseSchema: GenMessage<SetDrainingResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 52);
+  messageDesc(file_drover_v1_coordinator, 54);
 
 /**
  * Which worker.
@@ -1339,7 +1385,7 @@ export type RevokeWorkerRequest = Message<"drover.v1.RevokeWorkerRequest"> & {
  * Use `create(RevokeWorkerRequestSchema)` to create a new message.
  */
 export const RevokeWorkerRequestSchema: GenMessage<RevokeWorkerRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 53);
+  messageDesc(file_drover_v1_coordinator, 55);
 
 /**
  * The worker after the change.
@@ -1358,7 +1404,7 @@ export type RevokeWorkerResponse = Message<"drover.v1.RevokeWorkerResponse"> & {
  * Use `create(RevokeWorkerResponseSchema)` to create a new message.
  */
 export const RevokeWorkerResponseSchema: GenMessage<RevokeWorkerResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 54);
+  messageDesc(file_drover_v1_coordinator, 56);
 
 /**
  * Which part.
@@ -1377,7 +1423,7 @@ export type ListTokensRequest = Message<"drover.v1.ListTokensRequest"> & {
  * Use `create(ListTokensRequestSchema)` to create a new message.
  */
 export const ListTokensRequestSchema: GenMessage<ListTokensRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 55);
+  messageDesc(file_drover_v1_coordinator, 57);
 
 /**
  * One page.
@@ -1403,7 +1449,7 @@ export type ListTokensResponse = Message<"drover.v1.ListTokensResponse"> & {
  * Use `create(ListTokensResponseSchema)` to create a new message.
  */
 export const ListTokensResponseSchema: GenMessage<ListTokensResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 56);
+  messageDesc(file_drover_v1_coordinator, 58);
 
 /**
  * The token wanted.
@@ -1453,6 +1499,20 @@ export type CreateTokenRequest = Message<"drover.v1.CreateTokenRequest"> & {
    * @generated from field: optional int64 expires_in_ms = 7;
    */
   expiresInMs?: bigint | undefined;
+
+  /**
+   * Absent: the caller's. Another needs tenants:manage.
+   *
+   * @generated from field: optional string tenant = 8;
+   */
+  tenant?: string | undefined;
+
+  /**
+   * `viewer`, `user`, `operator`, `admin`: sets of scopes, beside those that are named.
+   *
+   * @generated from field: repeated string roles = 9;
+   */
+  roles: string[];
 };
 
 /**
@@ -1460,7 +1520,7 @@ export type CreateTokenRequest = Message<"drover.v1.CreateTokenRequest"> & {
  * Use `create(CreateTokenRequestSchema)` to create a new message.
  */
 export const CreateTokenRequestSchema: GenMessage<CreateTokenRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 57);
+  messageDesc(file_drover_v1_coordinator, 59);
 
 /**
  * With `secret`, this once.
@@ -1479,7 +1539,7 @@ export type CreateTokenResponse = Message<"drover.v1.CreateTokenResponse"> & {
  * Use `create(CreateTokenResponseSchema)` to create a new message.
  */
 export const CreateTokenResponseSchema: GenMessage<CreateTokenResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 58);
+  messageDesc(file_drover_v1_coordinator, 60);
 
 /**
  * Which token.
@@ -1498,7 +1558,7 @@ export type RevokeTokenRequest = Message<"drover.v1.RevokeTokenRequest"> & {
  * Use `create(RevokeTokenRequestSchema)` to create a new message.
  */
 export const RevokeTokenRequestSchema: GenMessage<RevokeTokenRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 59);
+  messageDesc(file_drover_v1_coordinator, 61);
 
 /**
  * The token after the change.
@@ -1517,7 +1577,7 @@ export type RevokeTokenResponse = Message<"drover.v1.RevokeTokenResponse"> & {
  * Use `create(RevokeTokenResponseSchema)` to create a new message.
  */
 export const RevokeTokenResponseSchema: GenMessage<RevokeTokenResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 60);
+  messageDesc(file_drover_v1_coordinator, 62);
 
 /**
  * Where a gateway is.
@@ -1545,7 +1605,7 @@ export type RegisterGatewayRequest = Message<"drover.v1.RegisterGatewayRequest">
  * Use `create(RegisterGatewayRequestSchema)` to create a new message.
  */
 export const RegisterGatewayRequestSchema: GenMessage<RegisterGatewayRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 61);
+  messageDesc(file_drover_v1_coordinator, 63);
 
 /**
  * Nothing to say.
@@ -1560,7 +1620,7 @@ export type RegisterGatewayResponse = Message<"drover.v1.RegisterGatewayResponse
  * Use `create(RegisterGatewayResponseSchema)` to create a new message.
  */
 export const RegisterGatewayResponseSchema: GenMessage<RegisterGatewayResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 62);
+  messageDesc(file_drover_v1_coordinator, 64);
 
 /**
  * Which task, and who waits for the call.
@@ -1584,7 +1644,7 @@ export type OpenTunnelRequest = Message<"drover.v1.OpenTunnelRequest"> & {
  * Use `create(OpenTunnelRequestSchema)` to create a new message.
  */
 export const OpenTunnelRequestSchema: GenMessage<OpenTunnelRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 63);
+  messageDesc(file_drover_v1_coordinator, 65);
 
 /**
  * What the gateway waits for on its tunnel listener.
@@ -1613,7 +1673,7 @@ export type OpenTunnelResponse = Message<"drover.v1.OpenTunnelResponse"> & {
  * Use `create(OpenTunnelResponseSchema)` to create a new message.
  */
 export const OpenTunnelResponseSchema: GenMessage<OpenTunnelResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 64);
+  messageDesc(file_drover_v1_coordinator, 66);
 
 /**
  * Nothing to say.
@@ -1628,7 +1688,7 @@ export type ReadinessRequest = Message<"drover.v1.ReadinessRequest"> & {
  * Use `create(ReadinessRequestSchema)` to create a new message.
  */
 export const ReadinessRequestSchema: GenMessage<ReadinessRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 65);
+  messageDesc(file_drover_v1_coordinator, 67);
 
 /**
  * Whether the controller can do its work.
@@ -1659,7 +1719,7 @@ export type ReadinessResponse = Message<"drover.v1.ReadinessResponse"> & {
  * Use `create(ReadinessResponseSchema)` to create a new message.
  */
 export const ReadinessResponseSchema: GenMessage<ReadinessResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 66);
+  messageDesc(file_drover_v1_coordinator, 68);
 
 /**
  * Nothing to say.
@@ -1674,7 +1734,7 @@ export type MetricsRequest = Message<"drover.v1.MetricsRequest"> & {
  * Use `create(MetricsRequestSchema)` to create a new message.
  */
 export const MetricsRequestSchema: GenMessage<MetricsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 67);
+  messageDesc(file_drover_v1_coordinator, 69);
 
 /**
  * Prometheus text exposition format.
@@ -1693,11 +1753,252 @@ export type MetricsResponse = Message<"drover.v1.MetricsResponse"> & {
  * Use `create(MetricsResponseSchema)` to create a new message.
  */
 export const MetricsResponseSchema: GenMessage<MetricsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_coordinator, 68);
+  messageDesc(file_drover_v1_coordinator, 70);
 
 /**
- * Everything but what agents say (see Agent). Kept for later, with the issues that bring them:
- * tenants, checkpoints and results, streams of measurements, peers.
+ * Somebody whom an issuer vouches for.
+ *
+ * @generated from message drover.v1.AdmitRequest
+ */
+export type AdmitRequest = Message<"drover.v1.AdmitRequest"> & {
+  /**
+   * @generated from field: drover.v1.Identity identity = 1;
+   */
+  identity?: Identity | undefined;
+};
+
+/**
+ * Describes the message drover.v1.AdmitRequest.
+ * Use `create(AdmitRequestSchema)` to create a new message.
+ */
+export const AdmitRequestSchema: GenMessage<AdmitRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 71);
+
+/**
+ * Absent: may not come in.
+ *
+ * @generated from message drover.v1.AdmitResponse
+ */
+export type AdmitResponse = Message<"drover.v1.AdmitResponse"> & {
+  /**
+   * @generated from field: optional drover.v1.Principal principal = 1;
+   */
+  principal?: Principal | undefined;
+};
+
+/**
+ * Describes the message drover.v1.AdmitResponse.
+ * Use `create(AdmitResponseSchema)` to create a new message.
+ */
+export const AdmitResponseSchema: GenMessage<AdmitResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 72);
+
+/**
+ * Nothing to say.
+ *
+ * @generated from message drover.v1.ListTenantsRequest
+ */
+export type ListTenantsRequest = Message<"drover.v1.ListTenantsRequest"> & {
+};
+
+/**
+ * Describes the message drover.v1.ListTenantsRequest.
+ * Use `create(ListTenantsRequestSchema)` to create a new message.
+ */
+export const ListTenantsRequestSchema: GenMessage<ListTenantsRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 73);
+
+/**
+ * By name.
+ *
+ * @generated from message drover.v1.ListTenantsResponse
+ */
+export type ListTenantsResponse = Message<"drover.v1.ListTenantsResponse"> & {
+  /**
+   * @generated from field: repeated drover.v1.Tenant tenants = 1;
+   */
+  tenants: Tenant[];
+};
+
+/**
+ * Describes the message drover.v1.ListTenantsResponse.
+ * Use `create(ListTenantsResponseSchema)` to create a new message.
+ */
+export const ListTenantsResponseSchema: GenMessage<ListTenantsResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 74);
+
+/**
+ * The whole of what can be said about one.
+ *
+ * @generated from message drover.v1.SetTenantRequest
+ */
+export type SetTenantRequest = Message<"drover.v1.SetTenantRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: bool suspended = 2;
+   */
+  suspended: boolean;
+
+  /**
+   * @generated from field: string note = 3;
+   */
+  note: string;
+};
+
+/**
+ * Describes the message drover.v1.SetTenantRequest.
+ * Use `create(SetTenantRequestSchema)` to create a new message.
+ */
+export const SetTenantRequestSchema: GenMessage<SetTenantRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 75);
+
+/**
+ * As it is now.
+ *
+ * @generated from message drover.v1.SetTenantResponse
+ */
+export type SetTenantResponse = Message<"drover.v1.SetTenantResponse"> & {
+  /**
+   * @generated from field: drover.v1.Tenant tenant = 1;
+   */
+  tenant?: Tenant | undefined;
+};
+
+/**
+ * Describes the message drover.v1.SetTenantResponse.
+ * Use `create(SetTenantResponseSchema)` to create a new message.
+ */
+export const SetTenantResponseSchema: GenMessage<SetTenantResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 76);
+
+/**
+ * Nothing to say.
+ *
+ * @generated from message drover.v1.ListUsersRequest
+ */
+export type ListUsersRequest = Message<"drover.v1.ListUsersRequest"> & {
+};
+
+/**
+ * Describes the message drover.v1.ListUsersRequest.
+ * Use `create(ListUsersRequestSchema)` to create a new message.
+ */
+export const ListUsersRequestSchema: GenMessage<ListUsersRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 77);
+
+/**
+ * By name.
+ *
+ * @generated from message drover.v1.ListUsersResponse
+ */
+export type ListUsersResponse = Message<"drover.v1.ListUsersResponse"> & {
+  /**
+   * @generated from field: repeated drover.v1.User users = 1;
+   */
+  users: User[];
+};
+
+/**
+ * Describes the message drover.v1.ListUsersResponse.
+ * Use `create(ListUsersResponseSchema)` to create a new message.
+ */
+export const ListUsersResponseSchema: GenMessage<ListUsersResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 78);
+
+/**
+ * Who, and the roles that replace those there were.
+ *
+ * @generated from message drover.v1.SetUserRequest
+ */
+export type SetUserRequest = Message<"drover.v1.SetUserRequest"> & {
+  /**
+   * @generated from field: string user = 1;
+   */
+  user: string;
+
+  /**
+   * @generated from field: repeated string roles = 2;
+   */
+  roles: string[];
+};
+
+/**
+ * Describes the message drover.v1.SetUserRequest.
+ * Use `create(SetUserRequestSchema)` to create a new message.
+ */
+export const SetUserRequestSchema: GenMessage<SetUserRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 79);
+
+/**
+ * As it is now.
+ *
+ * @generated from message drover.v1.SetUserResponse
+ */
+export type SetUserResponse = Message<"drover.v1.SetUserResponse"> & {
+  /**
+   * @generated from field: drover.v1.User user = 1;
+   */
+  user?: User | undefined;
+};
+
+/**
+ * Describes the message drover.v1.SetUserResponse.
+ * Use `create(SetUserResponseSchema)` to create a new message.
+ */
+export const SetUserResponseSchema: GenMessage<SetUserResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 80);
+
+/**
+ * Who leaves.
+ *
+ * @generated from message drover.v1.RemoveUserRequest
+ */
+export type RemoveUserRequest = Message<"drover.v1.RemoveUserRequest"> & {
+  /**
+   * @generated from field: string user = 1;
+   */
+  user: string;
+
+  /**
+   * False: what was submitted goes on.
+   *
+   * @generated from field: bool cancel_jobs = 2;
+   */
+  cancelJobs: boolean;
+};
+
+/**
+ * Describes the message drover.v1.RemoveUserRequest.
+ * Use `create(RemoveUserRequestSchema)` to create a new message.
+ */
+export const RemoveUserRequestSchema: GenMessage<RemoveUserRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 81);
+
+/**
+ * As it is now.
+ *
+ * @generated from message drover.v1.RemoveUserResponse
+ */
+export type RemoveUserResponse = Message<"drover.v1.RemoveUserResponse"> & {
+  /**
+   * @generated from field: drover.v1.User user = 1;
+   */
+  user?: User | undefined;
+};
+
+/**
+ * Describes the message drover.v1.RemoveUserResponse.
+ * Use `create(RemoveUserResponseSchema)` to create a new message.
+ */
+export const RemoveUserResponseSchema: GenMessage<RemoveUserResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_coordinator, 82);
+
+/**
+ * Everything but what agents say (see Agent).
  *
  * @generated from service drover.v1.Coordinator
  */
@@ -1711,6 +2012,16 @@ export const Coordinator: GenService<{
     methodKind: "unary";
     input: typeof AuthenticateRequestSchema;
     output: typeof AuthenticateResponseSchema;
+  },
+  /**
+   * The same for somebody whom an issuer vouches for. Needs x-api-secret.
+   *
+   * @generated from rpc drover.v1.Coordinator.Admit
+   */
+  admit: {
+    methodKind: "unary";
+    input: typeof AdmitRequestSchema;
+    output: typeof AdmitResponseSchema;
   },
   /**
    * Accepts 1 to 1000 jobs, all or none.
@@ -1751,6 +2062,16 @@ export const Coordinator: GenService<{
     methodKind: "unary";
     input: typeof CancelJobRequestSchema;
     output: typeof CancelJobResponseSchema;
+  },
+  /**
+   * Moves a job to another band: what waits is planned anew, what runs goes on.
+   *
+   * @generated from rpc drover.v1.Coordinator.SetJobPriority
+   */
+  setJobPriority: {
+    methodKind: "unary";
+    input: typeof SetJobPriorityRequestSchema;
+    output: typeof SetJobPriorityResponseSchema;
   },
   /**
    * Answers when the job has ended or after `wait_ms`, whichever is first.
@@ -2041,6 +2362,56 @@ export const Coordinator: GenService<{
     methodKind: "unary";
     input: typeof RevokeTokenRequestSchema;
     output: typeof RevokeTokenResponseSchema;
+  },
+  /**
+   * The caller's own; with the scope tenants:manage all.
+   *
+   * @generated from rpc drover.v1.Coordinator.ListTenants
+   */
+  listTenants: {
+    methodKind: "unary";
+    input: typeof ListTenantsRequestSchema;
+    output: typeof ListTenantsResponseSchema;
+  },
+  /**
+   * Makes or changes one.
+   *
+   * @generated from rpc drover.v1.Coordinator.SetTenant
+   */
+  setTenant: {
+    methodKind: "unary";
+    input: typeof SetTenantRequestSchema;
+    output: typeof SetTenantResponseSchema;
+  },
+  /**
+   * Of the caller's tenant.
+   *
+   * @generated from rpc drover.v1.Coordinator.ListUsers
+   */
+  listUsers: {
+    methodKind: "unary";
+    input: typeof ListUsersRequestSchema;
+    output: typeof ListUsersResponseSchema;
+  },
+  /**
+   * Gives roles; whoever had left is back with this.
+   *
+   * @generated from rpc drover.v1.Coordinator.SetUser
+   */
+  setUser: {
+    methodKind: "unary";
+    input: typeof SetUserRequestSchema;
+    output: typeof SetUserResponseSchema;
+  },
+  /**
+   * The user leaves: tokens end, and jobs where that is asked for.
+   *
+   * @generated from rpc drover.v1.Coordinator.RemoveUser
+   */
+  removeUser: {
+    methodKind: "unary";
+    input: typeof RemoveUserRequestSchema;
+    output: typeof RemoveUserResponseSchema;
   },
   /**
    * A gateway says where agents reach its tunnel. Needs x-api-secret.
