@@ -12,6 +12,7 @@ import { createMetrics } from '../agent/metrics/metrics.ts';
 import { createMachineFacts } from '../agent/machineFacts.ts';
 import { createResults } from '../agent/results/results.ts';
 import { secretStep } from '../agent/secrets/secrets.ts';
+import { tokenStep } from '../agent/tokens/tokens.ts';
 import type { HttpTransport } from '../agent/transport.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -49,6 +50,7 @@ export function aroundSteps(options: StepOptions): { steps: Step[]; checkpoints:
     log,
   });
   const fetchSecrets = (uid: string) => transport.attemptSecrets(workerToken(), uid);
+  const fetchTokens = (uid: string) => transport.attemptTokens(workerToken(), uid);
   const environment = environmentSteps(options);
   const steps = [
     environment.remove,
@@ -56,6 +58,7 @@ export function aroundSteps(options: StepOptions): { steps: Step[]; checkpoints:
     createCodeStep({ cache, blobs }),
     // Before the inputs: a job's own AWS_* and HF_TOKEN open what the agent's do not.
     secretStep({ url, fetchSecrets }),
+    tokenStep({ fetchTokens, clock, log }),
     createInputStep({ cache, folder, blobs, env: process.env }),
     ...environment.build,
     checkpoints,

@@ -33,6 +33,7 @@ import { packSpecs } from '../model/spec.ts';
 import { COORDINATOR_CALLS, type Coordinator } from '../protocol/coordinator.ts';
 import { decodeLogFrames } from '../protocol/logFrames.ts';
 import type { StoreSettings } from '../store/open.ts';
+import { exchangeOf } from './exchange.ts';
 import { startThread } from './threads/start.ts';
 import type { PackedCalls, StateThreadOptions } from './threads/state.ts';
 
@@ -75,6 +76,7 @@ export async function startController(
       idleDevices: idleDevices(settings),
     },
     secrets: settings.secrets,
+    exchange: settings.exchange,
     notify: settings.notify,
     tokens,
     level: settings.logs.level,
@@ -94,7 +96,8 @@ export async function startController(
   return {
     coordinator: {
       ...thread.calls,
-      submit: (who, { specs, ...request }) =>
+      // Tokens are for foreign coordinators: this one gets its own when it needs them.
+      submit: (who, { specs, downstreamTokens: _, ...request }) =>
         thread.calls.submitPacked(who, request, packSpecs(specs)),
     },
     async close() {
@@ -173,6 +176,7 @@ export async function startGateway(
     port: server.port,
     insecure: server.insecure,
     decodeLogFrames,
+    accompany: exchangeOf(settings.exchange)?.accompany,
     limits: { bodyBytes: server.bodyLimitBytes, unaryTimeoutMs: server.unaryTimeoutMs },
     extraRoutes(app) {
       registerLogRoutes(app, {

@@ -46,9 +46,7 @@ function formEncode(word: string): string {
  * Our word that this person submitted a job, for a server that has agreed to take it. Undefined
  * without a key. The subject's own issuer is told too: it may be another than the server's.
  */
-export function subjectAssertion(
-  signer: Signer,
-): ((who: Downstream) => SubjectToken) | undefined {
+export function subjectAssertion(signer: Signer): ((who: Downstream) => SubjectToken) | undefined {
   const { key } = signer;
   if (!key) return undefined;
   return ({ issuer, subject }) => ({

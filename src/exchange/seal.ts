@@ -75,14 +75,13 @@ function decrypt(key: Buffer, bytes: Buffer, context: string): Buffer {
   const tag = bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
   const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
   decipher.setAAD(Buffer.from(context)).setAuthTag(tag);
-  return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
+  return Buffer.concat([
+    decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)),
+    decipher.final(),
+  ]);
 }
 
 /** An envelope is one person's in one tenant. */
-export function envelopeContext(who: {
-  tenant: string;
-  issuer: string;
-  subject: string;
-}): string {
+export function envelopeContext(who: { tenant: string; issuer: string; subject: string }): string {
   return JSON.stringify([who.tenant, who.issuer, who.subject]);
 }

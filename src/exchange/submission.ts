@@ -72,8 +72,7 @@ async function exchangeOne(
       : undefined,
   ]);
   const given = second ?? exchanged;
-  const refreshToken =
-    refresh !== 'none' && given.kind === 'granted' ? given.refreshToken : null;
+  const refreshToken = refresh !== 'none' && given.kind === 'granted' ? given.refreshToken : null;
   return { name, audience, exchanged, refreshToken };
 }
 

@@ -10,8 +10,8 @@ import type { Random } from '../lib/random.ts';
 import { AGENT_VERSION } from '../protocol/agent.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
 import { type AgentRouteOptions, agentRoutes } from './agents.ts';
-import type { App } from './app.ts';
-import { type Authorize, createAuthorize } from './auth/authorize.ts';
+import type { Accompany, App } from './app.ts';
+import { type Authorize, bearerOf, createAuthorize } from './auth/authorize.ts';
 import { attemptHolder } from './auth/attemptHolder.ts';
 import { guardRoute, type GuardOptions, type MayUse } from './auth/guard.ts';
 import { TokenCache } from './auth/tokenCache.ts';
@@ -58,6 +58,8 @@ export interface GatewayOptions extends ListenOptions {
   /** Further routes; each names its access in `config`. Streams end in a `preClose` hook. */
   extraRoutes?: (app: App) => void;
   upgrade?: Upgrade;
+  /** Asked before each submission; absent: nothing goes with it. */
+  accompany?: Accompany | undefined;
 }
 
 export interface Gateway {
@@ -99,7 +101,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   }
 }
 
-function createApp({ random, log }: GatewayOptions, limits: GatewayLimits): App {
+function createApp({ random, log, accompany }: GatewayOptions, limits: GatewayLimits): App {
   const answer = errorHandler(log);
   const server: FastifyHttpOptions<Server> = {
     logger: false,
@@ -126,6 +128,9 @@ function createApp({ random, log }: GatewayOptions, limits: GatewayLimits): App 
   app.decorateRequest('principal');
   app.decorateRequest('bearer', '');
   app.decorateRequest('bodyHash', null);
+  app.decorateRequest('accompany', function asked() {
+    return accompany?.(this.principal, bearerOf(this));
+  });
   app.setValidatorCompiler(validatorCompiler);
   // Answers are the Coordinator's own views: described by a schema, not checked again.
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { blobSettings, checkBlobs } from './blobSettings.ts';
 import { checkSecrets, secretSettings } from './secretSettings.ts';
+import { checkExchange, exchangeSettings } from './exchangeSettings.ts';
 import { checkGrpc } from './grpcSettings.ts';
 import { checkNotify, notifySettings } from './notifySettings.ts';
 import { agentSettings } from './agentSettings.ts';
@@ -114,6 +115,7 @@ const sections = z.strictObject({
   store,
   blobs: blobSettings,
   secrets: secretSettings,
+  exchange: exchangeSettings,
   notify: notifySettings,
   cluster,
   leases,
@@ -135,7 +137,7 @@ const ALIASES = { DROVER_DATA: 'data.dir', DROVER_LOG_LEVEL: 'logs.level' };
 const OTHER_VARIABLES = [
   /^DROVER_(CONFIG|URL|TOKEN|JOIN_TOKEN)$/,
   /^DROVER_(JOB|TASK|ATTEMPT|ARRAY|GANG|PORT|PORTS|WORKER|CHECKPOINT|RESULT|METRICS)(_|$)/,
-  /^DROVER_(INPUTS|SECRETS|RESUME)$/,
+  /^DROVER_(INPUTS|SECRETS|TOKENS|RESUME)$/,
 ];
 
 export interface SettingsSources {
@@ -196,6 +198,7 @@ function checkTogether(settings: Settings, context: z.RefinementCtx): void {
   checkGrpc(settings.grpc, fail);
   checkBlobs(settings.blobs, fail);
   checkSecrets(settings.secrets, fail);
+  checkExchange(settings.exchange, fail);
   checkNotify(settings.notify, fail);
 }
 

@@ -10,6 +10,7 @@ export function fakeFiles(): Pick<
   | 'addCheckpoint'
   | 'attemptAccess'
   | 'attemptSecrets'
+  | 'attemptTokens'
   | 'requestCheckpoint'
   | 'listAudit'
   | 'recordAccess'
@@ -47,6 +48,7 @@ export function fakeFiles(): Pick<
     addCheckpoint: async () => undefined,
     attemptAccess: async () => undefined,
     attemptSecrets: async () => ({ values: {}, token: null }),
+    attemptTokens: async () => ({ tokens: [], refused: [], renewInMs: 60_000 }),
     listAudit: async () => ({ items: [], nextCursor: null }),
     recordAccess: async () => undefined,
   };

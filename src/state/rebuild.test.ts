@@ -31,6 +31,11 @@ const RUNS = process.env['SOAK'] === '1' ? 1000 : 30;
 
 const PRICED = { ...freePool('default'), deviceHourMicros: 3_600_000, cpuHourMicros: 36_000 };
 
+const DOWNSTREAM = {
+  ...{ issuer: 'https://login.example.org', subject: 'ada', audiences: ['storage'] },
+  ...{ sealed: 'v1.k.a.b', refused: [{ audience: 'registry', reason: 'no' }] },
+};
+
 class Run {
   readonly file = join(folder, `${files++}.db`);
   store!: Store;
@@ -81,8 +86,11 @@ class Run {
         const links = [{ waits: 1, after: 0, when: 'any' as const }];
         const chain = step.pick % 4 === 0;
         const specs = chain ? [step.fields, step.fields] : [step.fields];
-        const more = { idempotencyKey: key, bodyHash: key, links: chain ? links : [] };
+        const downstream = step.pick % 5 === 0 ? DOWNSTREAM : undefined;
+        const more = { idempotencyKey: key, bodyHash: key, links: chain ? links : [], downstream };
         it.apply(submission(specs, more));
+        const { sealed } = DOWNSTREAM;
+        if (step.pick % 10 === 0) it.apply({ kind: 'reseal', from: sealed, to: `${sealed}1` });
         return;
       }
       case 'plan':

@@ -9,6 +9,7 @@ import { createLog } from '../../lib/log.ts';
 import { systemRandom } from '../../lib/random.ts';
 import { serve } from '../../lib/thread.ts';
 import { unpackSpecs } from '../../model/spec.ts';
+import type { ExchangeSettings } from '../../model/exchangeSettings.ts';
 import type { SecretSettings } from '../../model/secretSettings.ts';
 import type { Principal } from '../../model/token.ts';
 import type { SubmitReply, SubmitRequest } from '../../protocol/coordinator.ts';
@@ -16,6 +17,7 @@ import type { Channels } from '../../control/notices.ts';
 import type { NotifySettings } from '../../model/notifySettings.ts';
 import { openChannels } from '../../notify/open.ts';
 import { openSecrets } from '../../secrets/open.ts';
+import { exchangeOf } from '../exchange.ts';
 import type { Store } from '../../store/contract.ts';
 import { HISTORY_CALLS, historyClient, type HistoryCalls } from '../../store/historyCalls.ts';
 import { rebuild, type StoreSettings } from '../../store/open.ts';
@@ -27,6 +29,7 @@ export interface StateThreadOptions {
   logs: LogThreadOptions;
   controller: ControllerSettings;
   secrets: SecretSettings;
+  exchange: ExchangeSettings;
   notify: NotifySettings;
   tokens: { admin: string; join: string };
   level: string;
@@ -105,6 +108,7 @@ async function boot(): Promise<void> {
     logs: logs.calls,
     jobMetrics,
     secrets: openSecrets(options.secrets, process.env),
+    minter: exchangeOf(options.exchange)?.minter,
     channels: await channels(),
     clock: systemClock,
     random: systemRandom,

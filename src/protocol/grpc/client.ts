@@ -14,6 +14,7 @@ import * as fleet from './fleetMessages.ts';
 import * as jobs from './jobMessages.ts';
 import { checkpointCalls } from './checkpointCalls.ts';
 import { dataCalls } from './dataCalls.ts';
+import { downstreamToWire } from './downstreamMessages.ts';
 import { scheduleCalls } from './scheduleCalls.ts';
 import { tenantCalls } from './tenantCalls.ts';
 import { specToWire } from './specMessages.ts';
@@ -55,14 +56,15 @@ function jobCalls(
 > {
   const { coordinator, call, by } = connection;
   return {
-    async submit(who, { specs, idempotencyKey, bodyHash }) {
+    async submit(who, { specs, idempotencyKey, bodyHash, downstream, downstreamTokens }) {
       const request = {
         specs: specs.map(specToWire),
         idempotencyKey: idempotencyKey ?? undefined,
         bodyHash: bodyHash ?? undefined,
+        downstream: downstream && downstreamToWire(downstream),
       };
       return call(
-        by(who),
+        { ...downstreamTokens, ...by(who) },
         (options) => coordinator.submitJobs(request, options),
         ({ ids, replayed }) => ({ ids, replayed }),
       );

@@ -18,6 +18,7 @@ import { auditMethods } from './auditService.ts';
 import { heldFor, logMethods } from './logService.ts';
 import { pageFields, pageOf, taskPageOf } from './paging.ts';
 import { dataMethods } from './dataService.ts';
+import { downstreamFromWire } from './downstreamMessages.ts';
 import { scheduleMethods } from './scheduleService.ts';
 import { tenantMethods } from './tenantService.ts';
 import { specFromWire } from './specMessages.ts';
@@ -63,12 +64,14 @@ function jobMethods({
   return {
     async submitJobs(request, context) {
       const specs = parse(submitBatch, { jobs: request.specs.map(specFromWire) }).jobs;
+      const { downstream } = request;
       const key = parse(idempotencyKey, request.idempotencyKey);
       const hash = request.bodyHash ?? (key === undefined ? null : hashOf(specs));
       return coordinator.submit(principalOf(context), {
         specs,
         idempotencyKey: key ?? null,
         bodyHash: hash,
+        ...(downstream && { downstream: downstreamFromWire(downstream) }),
       });
     },
     async getJob({ id }, context) {

@@ -8,7 +8,7 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Device } from "./fleet_pb.ts";
 import { file_drover_v1_fleet } from "./fleet_pb.ts";
-import type { AttemptState, Checkpointing, Code, EndCause, Environment, IdleRule, Input, LogStream, SecretUse } from "./job_pb.ts";
+import type { AttemptState, AudienceRefusal, Checkpointing, Code, EndCause, Environment, IdleRule, Input, LogStream, SecretUse } from "./job_pb.ts";
 import { file_drover_v1_job } from "./job_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file drover/v1/agent.proto.
  */
 export const file_drover_v1_agent: GenFile = /*@__PURE__*/
-  fileDesc("ChVkcm92ZXIvdjEvYWdlbnQucHJvdG8SCWRyb3Zlci52MSKGAQoPV29ya2VyUmVzb3VyY2VzEhIKCmNwdV9taWxsaXMYASABKAMSFAoMbWVtb3J5X2J5dGVzGAIgASgDEiIKB2RldmljZXMYAyADKAsyES5kcm92ZXIudjEuRGV2aWNlEhIKCmZpcnN0X3BvcnQYBCABKAUSEQoJbGFzdF9wb3J0GAUgASgFIjkKCkFnZW50VGVybXMSDwoHdGVuYW50cxgBIAMoCRIaChJpbnRlcnJ1cHRpYmxlX29ubHkYAiABKAgi0AIKC0pvaW5SZXF1ZXN0EgwKBG5hbWUYASABKAkSDwoHbWFjaGluZRgCIAEoCRIPCgdib290X2lkGAMgASgJEg8KB2FkZHJlc3MYBCABKAkSDwoHbmV0d29yaxgFIAEoCRIVCg1hZ2VudF92ZXJzaW9uGAYgASgJEhQKDGNhcGFiaWxpdGllcxgHIAMoCRI6CgphdHRyaWJ1dGVzGAggAygLMiYuZHJvdmVyLnYxLkpvaW5SZXF1ZXN0LkF0dHJpYnV0ZXNFbnRyeRItCglyZXNvdXJjZXMYCSABKAsyGi5kcm92ZXIudjEuV29ya2VyUmVzb3VyY2VzEiQKBXRlcm1zGAogASgLMhUuZHJvdmVyLnYxLkFnZW50VGVybXMaMQoPQXR0cmlidXRlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiaQoGVGltZXJzEhcKD3dvcmtlcl9sZWFzZV9tcxgBIAEoAxIYChBhdHRlbXB0X2xlYXNlX21zGAIgASgDEhYKDmtpbGxfbWFyZ2luX21zGAMgASgDEhQKDGxvbmdfcG9sbF9tcxgEIAEoAyJzCgxKb2luUmVzcG9uc2USDgoGd29ya2VyGAEgASgJEg0KBXRva2VuGAIgASgJEhIKCmNsdXN0ZXJfaWQYAyABKAkSDQoFZXBvY2gYBCABKAMSIQoGdGltZXJzGAUgASgLMhEuZHJvdmVyLnYxLlRpbWVycyLgBAoLT2JzZXJ2YXRpb24SCwoDdWlkGAEgASgJEiYKBXN0YXRlGAIgASgOMhcuZHJvdmVyLnYxLkF0dGVtcHRTdGF0ZRIiCgVjYXVzZRgDIAEoDjITLmRyb3Zlci52MS5FbmRDYXVzZRIWCglleGl0X2NvZGUYBCABKAVIAIgBARITCgZzaWduYWwYBSABKAlIAYgBARIUCgdtZXNzYWdlGAYgASgJSAKIAQESFwoKaG9zdF9mYXVsdBgHIAEoCEgDiAEBEhkKDHN0ZG91dF9ieXRlcxgIIAEoA0gEiAEBEhkKDHN0ZGVycl9ieXRlcxgJIAEoA0gFiAEBEjAKBWZhY3RzGAogAygLMiEuZHJvdmVyLnYxLk9ic2VydmF0aW9uLkZhY3RzRW50cnkSFQoIcHJvZ3Jlc3MYCyABKAlIBogBARItCgZyZXN1bHQYDCABKAsyGC5kcm92ZXIudjEuQXR0ZW1wdFJlc3VsdEgHiAEBEhAKCHVuc3RvcmVkGA0gASgIEgwKBGhlbGQYDiABKAgSKQoEaWRsZRgPIAEoCzIWLmRyb3Zlci52MS5JZGxlRGV2aWNlc0gIiAEBGiwKCkZhY3RzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIMCgpfZXhpdF9jb2RlQgkKB19zaWduYWxCCgoIX21lc3NhZ2VCDQoLX2hvc3RfZmF1bHRCDwoNX3N0ZG91dF9ieXRlc0IPCg1fc3RkZXJyX2J5dGVzQgsKCV9wcm9ncmVzc0IJCgdfcmVzdWx0QgcKBV9pZGxlIiwKC0lkbGVEZXZpY2VzEg8KB21lc3NhZ2UYASABKAkSDAoEc3RvcBgCIAEoCCIwCg1BdHRlbXB0UmVzdWx0EhAKCG1hbmlmZXN0GAEgASgJEg0KBWJ5dGVzGAIgASgDImMKFEFkZENoZWNrcG9pbnRSZXF1ZXN0EgsKA3VpZBgBIAEoCRIQCghtYW5pZmVzdBgCIAEoCRINCgVieXRlcxgDIAEoAxINCgVmaWxlcxgEIAEoBRIOCgZyZWFzb24YBSABKAkiFwoVQWRkQ2hlY2twb2ludFJlc3BvbnNlIiQKFUF0dGVtcHRTZWNyZXRzUmVxdWVzdBILCgN1aWQYASABKAkipAEKFkF0dGVtcHRTZWNyZXRzUmVzcG9uc2USPQoGdmFsdWVzGAEgAygLMi0uZHJvdmVyLnYxLkF0dGVtcHRTZWNyZXRzUmVzcG9uc2UuVmFsdWVzRW50cnkSEgoFdG9rZW4YAiABKAlIAIgBARotCgtWYWx1ZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQggKBl90b2tlbiIjChRBdHRlbXB0QWNjZXNzUmVxdWVzdBILCgN1aWQYASABKAkibQoVQXR0ZW1wdEFjY2Vzc1Jlc3BvbnNlEhMKBnRlbmFudBgBIAEoCUgAiAEBEhAKA2pvYhgCIAEoCUgBiAEBEhEKBHRhc2sYAyABKAlIAogBAUIJCgdfdGVuYW50QgYKBF9qb2JCBwoFX3Rhc2sikQEKC1N5bmNSZXF1ZXN0Eg4KBndvcmtlchgBIAEoCRIPCgdib290X2lkGAIgASgJEg0KBXN0YXJ0GAMgASgDEgsKA3NlcRgEIAEoAxIoCghvYnNlcnZlZBgFIAMoCzIWLmRyb3Zlci52MS5PYnNlcnZhdGlvbhIMCgR3YWl0GAYgASgIEg0KBWVwb2NoGAcgASgDIi0KCkdhbmdNZW1iZXISDgoGd29ya2VyGAEgASgJEg8KB2FkZHJlc3MYAiABKAkiOwoKR2FuZ01hc3RlchIOCgZ3b3JrZXIYASABKAkSDwoHYWRkcmVzcxgCIAEoCRIMCgRwb3J0GAMgASgFIroBCglHYW5nT3JkZXISDAoEcmFuaxgBIAEoBRIMCgRzaXplGAIgASgFEg0KBXJvdW5kGAMgASgFEg0KBXRva2VuGAQgASgJEg4KBndvcmtlchgFIAEoCRIlCgZtYXN0ZXIYBiABKAsyFS5kcm92ZXIudjEuR2FuZ01hc3RlchImCgdtZW1iZXJzGAcgAygLMhUuZHJvdmVyLnYxLkdhbmdNZW1iZXISFAoMdmlzaWJsZV9ncHVzGAggAygFIioKC0RldmljZUdyYW50Eg0KBWluZGV4GAEgASgFEgwKBGtpbmQYAiABKAkiogYKDEF0dGVtcHRPcmRlchILCgN1aWQYASABKAkSCwoDam9iGAIgASgJEgwKBHRhc2sYAyABKAkSDQoFaW5kZXgYBCABKAUSCQoBbhgFIAEoBRIPCgdjb21tYW5kGAYgAygJEi0KA2VudhgHIAMoCzIgLmRyb3Zlci52MS5BdHRlbXB0T3JkZXIuRW52RW50cnkSDwoHd29ya2RpchgIIAEoCRISCgpjcHVfbWlsbGlzGAkgASgDEhQKDG1lbW9yeV9ieXRlcxgKIAEoAxInCgdkZXZpY2VzGAsgAygLMhYuZHJvdmVyLnYxLkRldmljZUdyYW50Eg0KBXNoYXJlGAwgASgFEg0KBXBvcnRzGA0gAygFEhAKCGdyYWNlX21zGA4gASgDEhgKEGF0dGVtcHRfbGVhc2VfbXMYDyABKAMSIgoEZ2FuZxgQIAEoCzIULmRyb3Zlci52MS5HYW5nT3JkZXISIgoEY29kZRgeIAEoCzIPLmRyb3Zlci52MS5Db2RlSACIAQESIAoGaW5wdXRzGB8gAygLMhAuZHJvdmVyLnYxLklucHV0EjAKC2Vudmlyb25tZW50GCAgASgLMhYuZHJvdmVyLnYxLkVudmlyb25tZW50SAGIAQESMQoKY2hlY2twb2ludBghIAEoCzIYLmRyb3Zlci52MS5DaGVja3BvaW50aW5nSAKIAQESDwoHcmVzdG9yZRgiIAMoCRIlCgdzZWNyZXRzGCMgAygLMhQuZHJvdmVyLnYxLlNlY3JldFVzZRIPCgdvdXRwdXRzGCQgAygJEhoKEmtlZXBfb25fZmFpbHVyZV9tcxglIAEoAxIVCg10aW1lX2xpbWl0X21zGCYgASgDEhIKCm1heV9zdWJtaXQYJyABKAgSJgoEaWRsZRgoIAEoCzITLmRyb3Zlci52MS5JZGxlUnVsZUgDiAEBGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBwoFX2NvZGVCDgoMX2Vudmlyb25tZW50Qg0KC19jaGVja3BvaW50QgcKBV9pZGxlIk4KCVN0b3BPcmRlchILCgN1aWQYASABKAkSIgoFY2F1c2UYAiABKA4yEy5kcm92ZXIudjEuRW5kQ2F1c2USEAoIZ3JhY2VfbXMYAyABKAMiMgoLVHVubmVsT3JkZXISEwoLZ2F0ZXdheV91cmwYASABKAkSDgoGdGlja2V0GAIgASgJIokCCgxTeW5jUmVzcG9uc2USEgoKY2x1c3Rlcl9pZBgBIAEoCRINCgVlcG9jaBgCIAEoAxISCgpnZW5lcmF0aW9uGAMgASgDEigKB2Rlc2lyZWQYBCADKAsyFy5kcm92ZXIudjEuQXR0ZW1wdE9yZGVyEiIKBHN0b3AYBSADKAsyFC5kcm92ZXIudjEuU3RvcE9yZGVyEhQKDGFja25vd2xlZGdlZBgGIAMoCRInCgd0dW5uZWxzGAcgAygLMhYuZHJvdmVyLnYxLlR1bm5lbE9yZGVyEiEKBnRpbWVycxgIIAEoCzIRLmRyb3Zlci52MS5UaW1lcnMSEgoKY2hlY2twb2ludBgeIAMoCSJtCghMb2dDaHVuaxILCgN1aWQYASABKAkSJAoGc3RyZWFtGAIgASgOMhQuZHJvdmVyLnYxLkxvZ1N0cmVhbRIOCgZvZmZzZXQYAyABKAMSDQoFYXRfbXMYBCABKAMSDwoHY29udGVudBgFIAEoDCI4ChFBcHBlbmRMb2dzUmVxdWVzdBIjCgZjaHVua3MYASADKAsyEy5kcm92ZXIudjEuTG9nQ2h1bmsiSwoGTG9nQWNrEgsKA3VpZBgBIAEoCRIkCgZzdHJlYW0YAiABKA4yFC5kcm92ZXIudjEuTG9nU3RyZWFtEg4KBm9mZnNldBgDIAEoAyI1ChJBcHBlbmRMb2dzUmVzcG9uc2USHwoEYWNrcxgBIAMoCzIRLmRyb3Zlci52MS5Mb2dBY2sywwMKBUFnZW50EjcKBEpvaW4SFi5kcm92ZXIudjEuSm9pblJlcXVlc3QaFy5kcm92ZXIudjEuSm9pblJlc3BvbnNlEjcKBFN5bmMSFi5kcm92ZXIudjEuU3luY1JlcXVlc3QaFy5kcm92ZXIudjEuU3luY1Jlc3BvbnNlEkkKCkFwcGVuZExvZ3MSHC5kcm92ZXIudjEuQXBwZW5kTG9nc1JlcXVlc3QaHS5kcm92ZXIudjEuQXBwZW5kTG9nc1Jlc3BvbnNlElIKDUFkZENoZWNrcG9pbnQSHy5kcm92ZXIudjEuQWRkQ2hlY2twb2ludFJlcXVlc3QaIC5kcm92ZXIudjEuQWRkQ2hlY2twb2ludFJlc3BvbnNlElUKDkF0dGVtcHRTZWNyZXRzEiAuZHJvdmVyLnYxLkF0dGVtcHRTZWNyZXRzUmVxdWVzdBohLmRyb3Zlci52MS5BdHRlbXB0U2VjcmV0c1Jlc3BvbnNlElIKDUF0dGVtcHRBY2Nlc3MSHy5kcm92ZXIudjEuQXR0ZW1wdEFjY2Vzc1JlcXVlc3QaIC5kcm92ZXIudjEuQXR0ZW1wdEFjY2Vzc1Jlc3BvbnNlYgZwcm90bzM", [file_drover_v1_fleet, file_drover_v1_job]);
+  fileDesc("ChVkcm92ZXIvdjEvYWdlbnQucHJvdG8SCWRyb3Zlci52MSKGAQoPV29ya2VyUmVzb3VyY2VzEhIKCmNwdV9taWxsaXMYASABKAMSFAoMbWVtb3J5X2J5dGVzGAIgASgDEiIKB2RldmljZXMYAyADKAsyES5kcm92ZXIudjEuRGV2aWNlEhIKCmZpcnN0X3BvcnQYBCABKAUSEQoJbGFzdF9wb3J0GAUgASgFIjkKCkFnZW50VGVybXMSDwoHdGVuYW50cxgBIAMoCRIaChJpbnRlcnJ1cHRpYmxlX29ubHkYAiABKAgi0AIKC0pvaW5SZXF1ZXN0EgwKBG5hbWUYASABKAkSDwoHbWFjaGluZRgCIAEoCRIPCgdib290X2lkGAMgASgJEg8KB2FkZHJlc3MYBCABKAkSDwoHbmV0d29yaxgFIAEoCRIVCg1hZ2VudF92ZXJzaW9uGAYgASgJEhQKDGNhcGFiaWxpdGllcxgHIAMoCRI6CgphdHRyaWJ1dGVzGAggAygLMiYuZHJvdmVyLnYxLkpvaW5SZXF1ZXN0LkF0dHJpYnV0ZXNFbnRyeRItCglyZXNvdXJjZXMYCSABKAsyGi5kcm92ZXIudjEuV29ya2VyUmVzb3VyY2VzEiQKBXRlcm1zGAogASgLMhUuZHJvdmVyLnYxLkFnZW50VGVybXMaMQoPQXR0cmlidXRlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiaQoGVGltZXJzEhcKD3dvcmtlcl9sZWFzZV9tcxgBIAEoAxIYChBhdHRlbXB0X2xlYXNlX21zGAIgASgDEhYKDmtpbGxfbWFyZ2luX21zGAMgASgDEhQKDGxvbmdfcG9sbF9tcxgEIAEoAyJzCgxKb2luUmVzcG9uc2USDgoGd29ya2VyGAEgASgJEg0KBXRva2VuGAIgASgJEhIKCmNsdXN0ZXJfaWQYAyABKAkSDQoFZXBvY2gYBCABKAMSIQoGdGltZXJzGAUgASgLMhEuZHJvdmVyLnYxLlRpbWVycyLgBAoLT2JzZXJ2YXRpb24SCwoDdWlkGAEgASgJEiYKBXN0YXRlGAIgASgOMhcuZHJvdmVyLnYxLkF0dGVtcHRTdGF0ZRIiCgVjYXVzZRgDIAEoDjITLmRyb3Zlci52MS5FbmRDYXVzZRIWCglleGl0X2NvZGUYBCABKAVIAIgBARITCgZzaWduYWwYBSABKAlIAYgBARIUCgdtZXNzYWdlGAYgASgJSAKIAQESFwoKaG9zdF9mYXVsdBgHIAEoCEgDiAEBEhkKDHN0ZG91dF9ieXRlcxgIIAEoA0gEiAEBEhkKDHN0ZGVycl9ieXRlcxgJIAEoA0gFiAEBEjAKBWZhY3RzGAogAygLMiEuZHJvdmVyLnYxLk9ic2VydmF0aW9uLkZhY3RzRW50cnkSFQoIcHJvZ3Jlc3MYCyABKAlIBogBARItCgZyZXN1bHQYDCABKAsyGC5kcm92ZXIudjEuQXR0ZW1wdFJlc3VsdEgHiAEBEhAKCHVuc3RvcmVkGA0gASgIEgwKBGhlbGQYDiABKAgSKQoEaWRsZRgPIAEoCzIWLmRyb3Zlci52MS5JZGxlRGV2aWNlc0gIiAEBGiwKCkZhY3RzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIMCgpfZXhpdF9jb2RlQgkKB19zaWduYWxCCgoIX21lc3NhZ2VCDQoLX2hvc3RfZmF1bHRCDwoNX3N0ZG91dF9ieXRlc0IPCg1fc3RkZXJyX2J5dGVzQgsKCV9wcm9ncmVzc0IJCgdfcmVzdWx0QgcKBV9pZGxlIiwKC0lkbGVEZXZpY2VzEg8KB21lc3NhZ2UYASABKAkSDAoEc3RvcBgCIAEoCCIwCg1BdHRlbXB0UmVzdWx0EhAKCG1hbmlmZXN0GAEgASgJEg0KBWJ5dGVzGAIgASgDImMKFEFkZENoZWNrcG9pbnRSZXF1ZXN0EgsKA3VpZBgBIAEoCRIQCghtYW5pZmVzdBgCIAEoCRINCgVieXRlcxgDIAEoAxINCgVmaWxlcxgEIAEoBRIOCgZyZWFzb24YBSABKAkiFwoVQWRkQ2hlY2twb2ludFJlc3BvbnNlIiQKFUF0dGVtcHRTZWNyZXRzUmVxdWVzdBILCgN1aWQYASABKAkipAEKFkF0dGVtcHRTZWNyZXRzUmVzcG9uc2USPQoGdmFsdWVzGAEgAygLMi0uZHJvdmVyLnYxLkF0dGVtcHRTZWNyZXRzUmVzcG9uc2UuVmFsdWVzRW50cnkSEgoFdG9rZW4YAiABKAlIAIgBARotCgtWYWx1ZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQggKBl90b2tlbiIjChRBdHRlbXB0VG9rZW5zUmVxdWVzdBILCgN1aWQYASABKAkiSQoPRG93bnN0cmVhbVRva2VuEhAKCGF1ZGllbmNlGAEgASgJEg0KBXRva2VuGAIgASgJEhUKDWV4cGlyZXNfYXRfbXMYAyABKAMihQEKFUF0dGVtcHRUb2tlbnNSZXNwb25zZRIqCgZ0b2tlbnMYASADKAsyGi5kcm92ZXIudjEuRG93bnN0cmVhbVRva2VuEisKB3JlZnVzZWQYAiADKAsyGi5kcm92ZXIudjEuQXVkaWVuY2VSZWZ1c2FsEhMKC3JlbmV3X2luX21zGAMgASgDIiMKFEF0dGVtcHRBY2Nlc3NSZXF1ZXN0EgsKA3VpZBgBIAEoCSJtChVBdHRlbXB0QWNjZXNzUmVzcG9uc2USEwoGdGVuYW50GAEgASgJSACIAQESEAoDam9iGAIgASgJSAGIAQESEQoEdGFzaxgDIAEoCUgCiAEBQgkKB190ZW5hbnRCBgoEX2pvYkIHCgVfdGFzayKRAQoLU3luY1JlcXVlc3QSDgoGd29ya2VyGAEgASgJEg8KB2Jvb3RfaWQYAiABKAkSDQoFc3RhcnQYAyABKAMSCwoDc2VxGAQgASgDEigKCG9ic2VydmVkGAUgAygLMhYuZHJvdmVyLnYxLk9ic2VydmF0aW9uEgwKBHdhaXQYBiABKAgSDQoFZXBvY2gYByABKAMiLQoKR2FuZ01lbWJlchIOCgZ3b3JrZXIYASABKAkSDwoHYWRkcmVzcxgCIAEoCSI7CgpHYW5nTWFzdGVyEg4KBndvcmtlchgBIAEoCRIPCgdhZGRyZXNzGAIgASgJEgwKBHBvcnQYAyABKAUiugEKCUdhbmdPcmRlchIMCgRyYW5rGAEgASgFEgwKBHNpemUYAiABKAUSDQoFcm91bmQYAyABKAUSDQoFdG9rZW4YBCABKAkSDgoGd29ya2VyGAUgASgJEiUKBm1hc3RlchgGIAEoCzIVLmRyb3Zlci52MS5HYW5nTWFzdGVyEiYKB21lbWJlcnMYByADKAsyFS5kcm92ZXIudjEuR2FuZ01lbWJlchIUCgx2aXNpYmxlX2dwdXMYCCADKAUiKgoLRGV2aWNlR3JhbnQSDQoFaW5kZXgYASABKAUSDAoEa2luZBgCIAEoCSK2BgoMQXR0ZW1wdE9yZGVyEgsKA3VpZBgBIAEoCRILCgNqb2IYAiABKAkSDAoEdGFzaxgDIAEoCRINCgVpbmRleBgEIAEoBRIJCgFuGAUgASgFEg8KB2NvbW1hbmQYBiADKAkSLQoDZW52GAcgAygLMiAuZHJvdmVyLnYxLkF0dGVtcHRPcmRlci5FbnZFbnRyeRIPCgd3b3JrZGlyGAggASgJEhIKCmNwdV9taWxsaXMYCSABKAMSFAoMbWVtb3J5X2J5dGVzGAogASgDEicKB2RldmljZXMYCyADKAsyFi5kcm92ZXIudjEuRGV2aWNlR3JhbnQSDQoFc2hhcmUYDCABKAUSDQoFcG9ydHMYDSADKAUSEAoIZ3JhY2VfbXMYDiABKAMSGAoQYXR0ZW1wdF9sZWFzZV9tcxgPIAEoAxIiCgRnYW5nGBAgASgLMhQuZHJvdmVyLnYxLkdhbmdPcmRlchIiCgRjb2RlGB4gASgLMg8uZHJvdmVyLnYxLkNvZGVIAIgBARIgCgZpbnB1dHMYHyADKAsyEC5kcm92ZXIudjEuSW5wdXQSMAoLZW52aXJvbm1lbnQYICABKAsyFi5kcm92ZXIudjEuRW52aXJvbm1lbnRIAYgBARIxCgpjaGVja3BvaW50GCEgASgLMhguZHJvdmVyLnYxLkNoZWNrcG9pbnRpbmdIAogBARIPCgdyZXN0b3JlGCIgAygJEiUKB3NlY3JldHMYIyADKAsyFC5kcm92ZXIudjEuU2VjcmV0VXNlEg8KB291dHB1dHMYJCADKAkSGgoSa2VlcF9vbl9mYWlsdXJlX21zGCUgASgDEhUKDXRpbWVfbGltaXRfbXMYJiABKAMSEgoKbWF5X3N1Ym1pdBgnIAEoCBImCgRpZGxlGCggASgLMhMuZHJvdmVyLnYxLklkbGVSdWxlSAOIAQESEgoKZG93bnN0cmVhbRgpIAEoCBoqCghFbnZFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgcKBV9jb2RlQg4KDF9lbnZpcm9ubWVudEINCgtfY2hlY2twb2ludEIHCgVfaWRsZSJOCglTdG9wT3JkZXISCwoDdWlkGAEgASgJEiIKBWNhdXNlGAIgASgOMhMuZHJvdmVyLnYxLkVuZENhdXNlEhAKCGdyYWNlX21zGAMgASgDIjIKC1R1bm5lbE9yZGVyEhMKC2dhdGV3YXlfdXJsGAEgASgJEg4KBnRpY2tldBgCIAEoCSKJAgoMU3luY1Jlc3BvbnNlEhIKCmNsdXN0ZXJfaWQYASABKAkSDQoFZXBvY2gYAiABKAMSEgoKZ2VuZXJhdGlvbhgDIAEoAxIoCgdkZXNpcmVkGAQgAygLMhcuZHJvdmVyLnYxLkF0dGVtcHRPcmRlchIiCgRzdG9wGAUgAygLMhQuZHJvdmVyLnYxLlN0b3BPcmRlchIUCgxhY2tub3dsZWRnZWQYBiADKAkSJwoHdHVubmVscxgHIAMoCzIWLmRyb3Zlci52MS5UdW5uZWxPcmRlchIhCgZ0aW1lcnMYCCABKAsyES5kcm92ZXIudjEuVGltZXJzEhIKCmNoZWNrcG9pbnQYHiADKAkibQoITG9nQ2h1bmsSCwoDdWlkGAEgASgJEiQKBnN0cmVhbRgCIAEoDjIULmRyb3Zlci52MS5Mb2dTdHJlYW0SDgoGb2Zmc2V0GAMgASgDEg0KBWF0X21zGAQgASgDEg8KB2NvbnRlbnQYBSABKAwiOAoRQXBwZW5kTG9nc1JlcXVlc3QSIwoGY2h1bmtzGAEgAygLMhMuZHJvdmVyLnYxLkxvZ0NodW5rIksKBkxvZ0FjaxILCgN1aWQYASABKAkSJAoGc3RyZWFtGAIgASgOMhQuZHJvdmVyLnYxLkxvZ1N0cmVhbRIOCgZvZmZzZXQYAyABKAMiNQoSQXBwZW5kTG9nc1Jlc3BvbnNlEh8KBGFja3MYASADKAsyES5kcm92ZXIudjEuTG9nQWNrMpcECgVBZ2VudBI3CgRKb2luEhYuZHJvdmVyLnYxLkpvaW5SZXF1ZXN0GhcuZHJvdmVyLnYxLkpvaW5SZXNwb25zZRI3CgRTeW5jEhYuZHJvdmVyLnYxLlN5bmNSZXF1ZXN0GhcuZHJvdmVyLnYxLlN5bmNSZXNwb25zZRJJCgpBcHBlbmRMb2dzEhwuZHJvdmVyLnYxLkFwcGVuZExvZ3NSZXF1ZXN0Gh0uZHJvdmVyLnYxLkFwcGVuZExvZ3NSZXNwb25zZRJSCg1BZGRDaGVja3BvaW50Eh8uZHJvdmVyLnYxLkFkZENoZWNrcG9pbnRSZXF1ZXN0GiAuZHJvdmVyLnYxLkFkZENoZWNrcG9pbnRSZXNwb25zZRJVCg5BdHRlbXB0U2VjcmV0cxIgLmRyb3Zlci52MS5BdHRlbXB0U2VjcmV0c1JlcXVlc3QaIS5kcm92ZXIudjEuQXR0ZW1wdFNlY3JldHNSZXNwb25zZRJSCg1BdHRlbXB0VG9rZW5zEh8uZHJvdmVyLnYxLkF0dGVtcHRUb2tlbnNSZXF1ZXN0GiAuZHJvdmVyLnYxLkF0dGVtcHRUb2tlbnNSZXNwb25zZRJSCg1BdHRlbXB0QWNjZXNzEh8uZHJvdmVyLnYxLkF0dGVtcHRBY2Nlc3NSZXF1ZXN0GiAuZHJvdmVyLnYxLkF0dGVtcHRBY2Nlc3NSZXNwb25zZWIGcHJvdG8z", [file_drover_v1_fleet, file_drover_v1_job]);
 
 /**
  * What a worker has.
@@ -507,6 +507,87 @@ export const AttemptSecretsResponseSchema: GenMessage<AttemptSecretsResponse> = 
 /**
  * Which attempt.
  *
+ * @generated from message drover.v1.AttemptTokensRequest
+ */
+export type AttemptTokensRequest = Message<"drover.v1.AttemptTokensRequest"> & {
+  /**
+   * @generated from field: string uid = 1;
+   */
+  uid: string;
+};
+
+/**
+ * Describes the message drover.v1.AttemptTokensRequest.
+ * Use `create(AttemptTokensRequestSchema)` to create a new message.
+ */
+export const AttemptTokensRequestSchema: GenMessage<AttemptTokensRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_agent, 12);
+
+/**
+ * A token of another service.
+ *
+ * @generated from message drover.v1.DownstreamToken
+ */
+export type DownstreamToken = Message<"drover.v1.DownstreamToken"> & {
+  /**
+   * The service, by the name the settings have for it.
+   *
+   * @generated from field: string audience = 1;
+   */
+  audience: string;
+
+  /**
+   * @generated from field: string token = 2;
+   */
+  token: string;
+
+  /**
+   * @generated from field: int64 expires_at_ms = 3;
+   */
+  expiresAtMs: bigint;
+};
+
+/**
+ * Describes the message drover.v1.DownstreamToken.
+ * Use `create(DownstreamTokenSchema)` to create a new message.
+ */
+export const DownstreamTokenSchema: GenMessage<DownstreamToken> = /*@__PURE__*/
+  messageDesc(file_drover_v1_agent, 13);
+
+/**
+ * What was minted, and what was not.
+ *
+ * @generated from message drover.v1.AttemptTokensResponse
+ */
+export type AttemptTokensResponse = Message<"drover.v1.AttemptTokensResponse"> & {
+  /**
+   * @generated from field: repeated drover.v1.DownstreamToken tokens = 1;
+   */
+  tokens: DownstreamToken[];
+
+  /**
+   * @generated from field: repeated drover.v1.AudienceRefusal refused = 2;
+   */
+  refused: AudienceRefusal[];
+
+  /**
+   * When to ask again.
+   *
+   * @generated from field: int64 renew_in_ms = 3;
+   */
+  renewInMs: bigint;
+};
+
+/**
+ * Describes the message drover.v1.AttemptTokensResponse.
+ * Use `create(AttemptTokensResponseSchema)` to create a new message.
+ */
+export const AttemptTokensResponseSchema: GenMessage<AttemptTokensResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_agent, 14);
+
+/**
+ * Which attempt.
+ *
  * @generated from message drover.v1.AttemptAccessRequest
  */
 export type AttemptAccessRequest = Message<"drover.v1.AttemptAccessRequest"> & {
@@ -521,7 +602,7 @@ export type AttemptAccessRequest = Message<"drover.v1.AttemptAccessRequest"> & {
  * Use `create(AttemptAccessRequestSchema)` to create a new message.
  */
 export const AttemptAccessRequestSchema: GenMessage<AttemptAccessRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 12);
+  messageDesc(file_drover_v1_agent, 15);
 
 /**
  * Absent fields: the worker does not run it.
@@ -550,7 +631,7 @@ export type AttemptAccessResponse = Message<"drover.v1.AttemptAccessResponse"> &
  * Use `create(AttemptAccessResponseSchema)` to create a new message.
  */
 export const AttemptAccessResponseSchema: GenMessage<AttemptAccessResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 13);
+  messageDesc(file_drover_v1_agent, 16);
 
 /**
  * What the agent observes.
@@ -608,7 +689,7 @@ export type SyncRequest = Message<"drover.v1.SyncRequest"> & {
  * Use `create(SyncRequestSchema)` to create a new message.
  */
 export const SyncRequestSchema: GenMessage<SyncRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 14);
+  messageDesc(file_drover_v1_agent, 17);
 
 /**
  * A member of a gang, for people.
@@ -634,7 +715,7 @@ export type GangMember = Message<"drover.v1.GangMember"> & {
  * Use `create(GangMemberSchema)` to create a new message.
  */
 export const GangMemberSchema: GenMessage<GangMember> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 15);
+  messageDesc(file_drover_v1_agent, 18);
 
 /**
  * Where the members of a gang meet.
@@ -665,7 +746,7 @@ export type GangMaster = Message<"drover.v1.GangMaster"> & {
  * Use `create(GangMasterSchema)` to create a new message.
  */
 export const GangMasterSchema: GenMessage<GangMaster> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 16);
+  messageDesc(file_drover_v1_agent, 19);
 
 /**
  * What a member of a gang must know to meet the others before its command starts.
@@ -729,7 +810,7 @@ export type GangOrder = Message<"drover.v1.GangOrder"> & {
  * Use `create(GangOrderSchema)` to create a new message.
  */
 export const GangOrderSchema: GenMessage<GangOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 17);
+  messageDesc(file_drover_v1_agent, 20);
 
 /**
  * A device an attempt may use.
@@ -755,7 +836,7 @@ export type DeviceGrant = Message<"drover.v1.DeviceGrant"> & {
  * Use `create(DeviceGrantSchema)` to create a new message.
  */
 export const DeviceGrantSchema: GenMessage<DeviceGrant> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 18);
+  messageDesc(file_drover_v1_agent, 21);
 
 /**
  * Everything an agent needs to run one attempt.
@@ -915,6 +996,13 @@ export type AttemptOrder = Message<"drover.v1.AttemptOrder"> & {
    * @generated from field: optional drover.v1.IdleRule idle = 40;
    */
   idle?: IdleRule | undefined;
+
+  /**
+   * It gets tokens of other services: the agent asks for them.
+   *
+   * @generated from field: bool downstream = 41;
+   */
+  downstream: boolean;
 };
 
 /**
@@ -922,7 +1010,7 @@ export type AttemptOrder = Message<"drover.v1.AttemptOrder"> & {
  * Use `create(AttemptOrderSchema)` to create a new message.
  */
 export const AttemptOrderSchema: GenMessage<AttemptOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 19);
+  messageDesc(file_drover_v1_agent, 22);
 
 /**
  * Ends one attempt.
@@ -953,7 +1041,7 @@ export type StopOrder = Message<"drover.v1.StopOrder"> & {
  * Use `create(StopOrderSchema)` to create a new message.
  */
 export const StopOrderSchema: GenMessage<StopOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 20);
+  messageDesc(file_drover_v1_agent, 23);
 
 /**
  * Asks the agent to dial a gateway.
@@ -979,7 +1067,7 @@ export type TunnelOrder = Message<"drover.v1.TunnelOrder"> & {
  * Use `create(TunnelOrderSchema)` to create a new message.
  */
 export const TunnelOrderSchema: GenMessage<TunnelOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 21);
+  messageDesc(file_drover_v1_agent, 24);
 
 /**
  * What should be. An agent ignores an answer with a lower (epoch, generation) than it has seen.
@@ -1047,7 +1135,7 @@ export type SyncResponse = Message<"drover.v1.SyncResponse"> & {
  * Use `create(SyncResponseSchema)` to create a new message.
  */
 export const SyncResponseSchema: GenMessage<SyncResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 22);
+  messageDesc(file_drover_v1_agent, 25);
 
 /**
  * A run of bytes of one attempt's output.
@@ -1090,7 +1178,7 @@ export type LogChunk = Message<"drover.v1.LogChunk"> & {
  * Use `create(LogChunkSchema)` to create a new message.
  */
 export const LogChunkSchema: GenMessage<LogChunk> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 23);
+  messageDesc(file_drover_v1_agent, 26);
 
 /**
  * Output to store.
@@ -1109,7 +1197,7 @@ export type AppendLogsRequest = Message<"drover.v1.AppendLogsRequest"> & {
  * Use `create(AppendLogsRequestSchema)` to create a new message.
  */
 export const AppendLogsRequestSchema: GenMessage<AppendLogsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 24);
+  messageDesc(file_drover_v1_agent, 27);
 
 /**
  * Everything below `offset` is on disk at the controller.
@@ -1138,7 +1226,7 @@ export type LogAck = Message<"drover.v1.LogAck"> & {
  * Use `create(LogAckSchema)` to create a new message.
  */
 export const LogAckSchema: GenMessage<LogAck> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 25);
+  messageDesc(file_drover_v1_agent, 28);
 
 /**
  * One per chunk sent, in order.
@@ -1157,7 +1245,7 @@ export type AppendLogsResponse = Message<"drover.v1.AppendLogsResponse"> & {
  * Use `create(AppendLogsResponseSchema)` to create a new message.
  */
 export const AppendLogsResponseSchema: GenMessage<AppendLogsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 26);
+  messageDesc(file_drover_v1_agent, 29);
 
 /**
  * Called by agents only. Metadata: `authorization: Bearer <join token>` for Join, the worker token
@@ -1215,6 +1303,16 @@ export const Agent: GenService<{
     methodKind: "unary";
     input: typeof AttemptSecretsRequestSchema;
     output: typeof AttemptSecretsResponseSchema;
+  },
+  /**
+   * Tokens of other services for an attempt the worker runs, minted now; asked again before they run out.
+   *
+   * @generated from rpc drover.v1.Agent.AttemptTokens
+   */
+  attemptTokens: {
+    methodKind: "unary";
+    input: typeof AttemptTokensRequestSchema;
+    output: typeof AttemptTokensResponseSchema;
   },
   /**
    * Whose blobs the worker may use for an attempt; asked by gateways.
