@@ -34,6 +34,7 @@ import { healthRoutes } from './rest/health.ts';
 import { jobRoutes } from './rest/jobs.ts';
 import { queueRoutes } from './rest/queue.ts';
 import { auditRoutes } from './rest/audit.ts';
+import { tenantRoutes } from './rest/tenants.ts';
 import { tokenRoutes } from './rest/tokens.ts';
 import { workerRoutes } from './rest/workers.ts';
 import { validatorCompiler } from './validation.ts';
@@ -173,6 +174,7 @@ function addRoutes(app: App, options: GatewayOptions, parts: RouteParts): void {
   clusterRoutes(app, coordinator);
   workerRoutes(app, coordinator);
   tokenRoutes(app, coordinator, parts.cache);
+  tenantRoutes(app, coordinator, parts.cache);
   auditRoutes(app, coordinator);
   budgetRoutes(app, coordinator);
   healthRoutes(app, coordinator, parts.metrics);

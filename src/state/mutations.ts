@@ -186,6 +186,8 @@ export interface Drain {
   worker: WorkerId;
   draining: boolean;
   by: string;
+  /** Of whoever did it. */
+  tenant: string;
 }
 
 /** Somebody looked, or was given something: kept for those who ask who did. */
@@ -211,6 +213,7 @@ export interface RevokeWorker {
   kind: 'revoke-worker';
   worker: WorkerId;
   by: string;
+  tenant: string;
 }
 /** What became of a notice that was sent, or could not be. */
 export type SettleNotice = { kind: 'settle-notice'; id: string; reason: string } & (

@@ -155,7 +155,7 @@ export interface EventRow {
   hash: string | null;
 }
 
-export interface AuditHeadRow {
+interface AuditHeadRow {
   tenant: string;
   hash: string;
   entries: number;
