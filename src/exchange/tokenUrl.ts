@@ -1,6 +1,7 @@
 /** Where the token server is: as configured, or as the issuer publishes it. */
 import type { Clock } from '../lib/clock.ts';
-import { isSafeUrl, type ExchangeSettings } from '../model/exchangeSettings.ts';
+import { isSafeUrl } from '../lib/safeUrl.ts';
+import type { ExchangeSettings } from '../model/exchangeSettings.ts';
 import { readJson } from './client.ts';
 
 /** An issuer moves its endpoints rarely. */

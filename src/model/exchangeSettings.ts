@@ -1,5 +1,6 @@
 /** Tokens of other services for jobs, by token exchange (RFC 8693), as an operator configures it. */
 import { z } from 'zod';
+import { isSafeUrl } from '../lib/safeUrl.ts';
 import { duration, SECOND, section, text } from './settingKinds.ts';
 
 /** Its name is a file's name in the attempt, and a word in events. */
@@ -59,6 +60,7 @@ export function checkExchange(
   if (!issuer && !tokenUrl) {
     fail('exchange.issuer', 'exchange.audiences need exchange.issuer or exchange.tokenUrl');
   }
+  // Credentials and tokens go there: never in clear text over a network.
   for (const [setting, url] of Object.entries({ issuer, tokenUrl })) {
     if (url && !isSafeUrl(url)) {
       fail(`exchange.${setting}`, 'must begin with https:// (http:// only on this machine)');
@@ -79,12 +81,4 @@ export function checkExchange(
     if (aud || resource) continue;
     fail('exchange.audiences', `"${name}" names neither an audience nor a resource`);
   }
-}
-
-/** Credentials and tokens go there: never in clear text over a network. */
-export function isSafeUrl(url: string): boolean {
-  if (!URL.canParse(url)) return false;
-  const { protocol, hostname } = new URL(url);
-  if (protocol === 'https:') return true;
-  return protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
 }

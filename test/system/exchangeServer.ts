@@ -12,7 +12,11 @@ import {
 } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import Provider, { errors, type Configuration, type TokenEndpointGrantContext } from 'oidc-provider';
+import Provider, {
+  errors,
+  type Configuration,
+  type TokenEndpointGrantContext,
+} from 'oidc-provider';
 
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:';
@@ -47,7 +51,10 @@ interface Fields {
   scope?: string;
 }
 
-export async function startExchangeServer(people: string[]): Promise<ExchangeServer> {
+/** People and the tenants they are of. */
+export async function startExchangeServer(
+  tenants: Record<string, string>,
+): Promise<ExchangeServer> {
   const signing = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const client = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const http = createServer();
@@ -68,7 +75,7 @@ export async function startExchangeServer(people: string[]): Promise<ExchangeSer
       await new Promise((resolve) => http.close(resolve));
     },
   };
-  const provider = new Provider(issuer, configuration(server, people, signing.privateKey));
+  const provider = new Provider(issuer, configuration(server, tenants, signing.privateKey));
   const fields = ['subject_token', 'subject_token_type', 'requested_token_type', 'audience'];
   const keys = { own: signing.publicKey, client: createPublicKey(client.privateKey) };
   provider.registerGrantType<Fields>(EXCHANGE, (ctx) => exchange(server, keys, ctx), [
@@ -91,7 +98,7 @@ export async function startExchangeServer(people: string[]): Promise<ExchangeSer
 
 function configuration(
   server: ExchangeServer,
-  people: readonly string[],
+  tenants: Readonly<Record<string, string>>,
   key: KeyObject,
 ): Configuration {
   const jwk: JsonWebKey & { kty?: string } = key.export({ format: 'jwk' });
@@ -100,7 +107,7 @@ function configuration(
   return {
     clients: [
       { ...drover, grant_types: [EXCHANGE, 'refresh_token'] },
-      ...people.map((person) => ({
+      ...Object.keys(tenants).map((person) => ({
         ...{ client_id: person, client_secret: `${person}-secret`, ...plain },
         grant_types: ['client_credentials'],
       })),
@@ -109,10 +116,9 @@ function configuration(
     cookies: { keys: [randomBytes(16).toString('hex')] },
     scopes: [SCOPE, 'offline_access'],
     findAccount: (_ctx, id) =>
-      server.refused.has(id)
-        ? undefined
-        : { accountId: id, claims: () => ({ sub: id }) },
+      server.refused.has(id) ? undefined : { accountId: id, claims: () => ({ sub: id }) },
     rotateRefreshToken: true,
+    extraTokenClaims: (_ctx, { clientId = '' }) => ({ org: tenants[clientId] ?? '' }),
     ttl: { RefreshToken: 3600, Grant: 3600, ClientCredentials: 600 },
     features: {
       devInteractions: { enabled: false },

@@ -1,0 +1,245 @@
+/**
+ * Tokens of other services, in real processes: an OpenID provider with token exchange that nobody
+ * here wrote, a controller with its gateway, an agent, and jobs that look at what they were given.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createClient, type DroverClient } from '../../src/protocol/client.ts';
+import type { EventView } from '../../src/protocol/jobs.ts';
+import { processesOf } from '../support/processes.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { until } from '../support/wait.ts';
+import { CLIENT, startExchangeServer, type ExchangeServer } from './exchangeServer.ts';
+
+const STORAGE = 'https://drive.example.org';
+const REGISTRY = 'https://atlas.example.org';
+/** Tokens live this long; they are renewed after two thirds of it. */
+const LIFE_SECONDS = 3;
+const PEOPLE = {
+  ada: 'physics',
+  bob: 'biology',
+  carol: 'physics',
+  dave: 'physics',
+  eve: 'physics',
+};
+
+let issuer: ExchangeServer;
+let server: TestServer;
+const logins = new Map<string, string>();
+const submitted = new Map<string, string>();
+
+beforeAll(async () => {
+  issuer = await startExchangeServer(PEOPLE);
+  issuer.tokenSeconds = LIFE_SECONDS;
+  for (const person of Object.keys(PEOPLE)) logins.set(person, await issuer.login(person));
+  server = await startServer({ env: await settings() });
+});
+afterAll(async () => {
+  await server?.close();
+  await issuer?.close();
+});
+
+async function settings(): Promise<Record<string, string>> {
+  const { mkdtempSync } = await import('node:fs');
+  const { tmpdir } = await import('node:os');
+  const folder = mkdtempSync(path.join(tmpdir(), 'drover-exchange-'));
+  const keyFile = path.join(folder, 'key.pem');
+  const pem = issuer.clientKey.export({ type: 'pkcs8', format: 'pem' });
+  writeFileSync(keyFile, pem, { mode: 0o600 });
+  const masterKeyFile = path.join(folder, 'master.keys');
+  writeFileSync(masterKeyFile, `k1:${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
+  const clientSecretFile = path.join(folder, 'secret');
+  writeFileSync(clientSecretFile, `${CLIENT.secret}\n`, { mode: 0o600 });
+  const lab = {
+    ...{ name: 'lab', issuer: issuer.issuer, audience: 'https://drover', discovery: true },
+    ...{ claims: { tenant: 'org' }, defaultRoles: ['user'] },
+  };
+  const audiences = {
+    storage: { audience: STORAGE, scope: 'files.read', required: true },
+    registry: { audience: REGISTRY, scope: 'files.read', metadata: 'x-scaiatlas-token' },
+  };
+  return {
+    DROVER_LOG_LEVEL: 'debug',
+    DROVER_AUTH_ISSUERS: JSON.stringify([lab]),
+    DROVER_EXCHANGE_ISSUER: issuer.issuer,
+    DROVER_EXCHANGE_CLIENT_ID: CLIENT.id,
+    DROVER_EXCHANGE_CLIENT_SECRET_FILE: clientSecretFile,
+    DROVER_EXCHANGE_KEY_FILE: keyFile,
+    DROVER_EXCHANGE_MASTER_KEY_FILE: masterKeyFile,
+    DROVER_EXCHANGE_REFRESH: 'offline-access',
+    DROVER_EXCHANGE_ON_REFUSAL: 'stop',
+    DROVER_EXCHANGE_AUDIENCES: JSON.stringify(audiences),
+  };
+}
+
+const as = (person: string): DroverClient =>
+  createClient({ url: server.url, token: logins.get(person) ?? '' });
+
+const claims = '| cut -d. -f2 | tr _- /+ | base64 -d 2>/dev/null';
+/** What a job says of its tokens: the text is masked, what it means is not. */
+const LOOK = [
+  'cd "$DROVER_TOKENS" && stat -c "%a %n" . *',
+  `for one in *; do cat $one ${claims}; echo; done`,
+  'echo "token: $(cat storage)"',
+].join('; ');
+const sh = (script: string) => ({ command: ['sh', '-c', script], retries: 0 });
+
+async function submit(person: string, script: string): Promise<string> {
+  const { id } = await as(person).submitJob(sh(script), `${person}-${submitted.size}`);
+  submitted.set(id, person);
+  return id;
+}
+
+async function ended(job: string) {
+  const client = as(submitted.get(job) ?? '');
+  const view = await until(`job ${job} ended`, async () => {
+    const found = await client.waitJob(job, 1000);
+    return found.endedAtMs !== null && found;
+  });
+  let output = '';
+  for await (const { stream, text } of client.followLogs(job, {})) {
+    if (stream === 'stdout') output += text ?? '';
+  }
+  return { ...view, output };
+}
+
+const events = async (job: string): Promise<EventView[]> =>
+  (await as(submitted.get(job) ?? '').listEvents(job, { limit: 500 })).items;
+
+async function post(token: string): Promise<{ status: number; text: string }> {
+  const response = await fetch(`${server.url}/v1/jobs`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify(sh('true')),
+  });
+  return { status: response.status, text: await response.text() };
+}
+
+test('a submission hears at once what is refused, what is away and who must log in', async () => {
+  const ada = logins.get('ada') ?? '';
+  issuer.refused.add(`ada ${STORAGE}`);
+  const refused = await post(ada);
+  expect(refused.status).toBe(403);
+  expect(refused.text).toMatch(/No token for \\"storage\\".*invalid_target: ada may not use/);
+  issuer.refused.clear();
+  issuer.away = true;
+  const away = await post(ada);
+  expect([away.status, away.text]).toEqual([503, expect.stringContaining('answered 503')]);
+  issuer.away = false;
+  const key = await post(server.token);
+  expect(key.status).toBe(403);
+  expect(key.text).toContain(`Log in with the issuer ${issuer.issuer}`);
+});
+
+let waiting: Record<'ada' | 'bob' | 'carol' | 'dave' | 'eve', string>;
+
+test('a controller that starts anew between submission and start knows for whom', async () => {
+  issuer.refused.add(`bob ${REGISTRY}`);
+  waiting = {
+    // Until its file is another one.
+    ada: await submit(
+      'ada',
+      `${LOOK}; old=$(cat storage); while [ "$old" = "$(cat storage)" ]; do sleep 0.2; done; ` +
+        `echo renewed; cat storage | sha256sum; ls -A . ..`,
+    ),
+    bob: await submit('bob', LOOK),
+    carol: await submit('carol', LOOK),
+    dave: await submit('dave', LOOK),
+    eve: await submit('eve', LOOK),
+  };
+  await server.kill();
+  await server.start();
+  // Between submission and start: carol is gone, and nobody vouches for dave.
+  issuer.refused.add('carol');
+  issuer.unvouched.add('dave');
+  server.agent('one');
+  const { output, state } = await ended(waiting.ada);
+  expect(state).toBe('SUCCEEDED');
+  expect(output).toMatch(/^700 \.\n600 registry\n600 storage\n/);
+  for (const [aud] of [[STORAGE], [REGISTRY]]) {
+    expect(output).toMatch(new RegExp(`"sub":"ada".*"aud":"${aud}"`));
+  }
+  expect(output).toMatch(/^token: \*{100,}$/m);
+  // A token that was given to it, and no half of one.
+  const last = /renewed\n([0-9a-f]{64})/.exec(output)?.[1];
+  const given = [...issuer.seen].map((one) => createHash('sha256').update(one).digest('hex'));
+  expect(given).toContain(last);
+});
+
+test('each tenant has its own; what is not required and refused is an event', async () => {
+  const { output, state } = await ended(waiting.bob);
+  expect(state).toBe('SUCCEEDED');
+  expect(output).toMatch(/^700 \.\n600 storage\n/);
+  expect(output).toContain('"sub":"bob"');
+  expect(output).not.toContain('ada');
+  const told = (await events(waiting.bob)).filter(({ kind }) => kind.startsWith('tokens.'));
+  expect(told.map(({ kind, data }) => [kind, data['audience'] ?? data['audiences']])).toEqual([
+    ['tokens.refused', 'registry'],
+    ['tokens.given', 'storage'],
+  ]);
+});
+
+test('where nobody takes our word a refresh token does, once each; refused both, it fails', async () => {
+  const { output, state } = await ended(waiting.dave);
+  expect([state, output]).toEqual(['SUCCEEDED', expect.stringContaining('"sub":"dave"')]);
+  expect(issuer.asked.refresh).toBeGreaterThanOrEqual(2);
+  const carol = await ended(waiting.carol);
+  expect(carol.state).toBe('FAILED');
+  expect(carol.reason).toMatch(/did not start: no token for "storage": invalid_.*; invalid_grant/);
+});
+
+test('a server that is away at the start is an interruption; a renewal waits for it', async () => {
+  await ended(waiting.eve);
+  const used = issuer.asked.refresh;
+  const renewing = await submit('dave', 'sleep 6; cat "$DROVER_TOKENS/storage" | wc -c');
+  const late = await submit('eve', 'sleep 0.1');
+  issuer.away = true;
+  const first = await until('a try that did not start', async () => {
+    const { items } = await as('eve').listAttempts(late, { limit: 10 });
+    return items.find(({ cause }) => cause === 'never-started');
+  });
+  expect(first.message).toMatch(/no token for "storage": the token server answered 503/);
+  issuer.away = false;
+  expect((await ended(late)).state).toBe('SUCCEEDED');
+  expect((await ended(renewing)).state).toBe('SUCCEEDED');
+  // Rotated at each use: a second use of the same one would have ended them all.
+  expect(issuer.asked.refresh).toBeGreaterThan(used + 2);
+});
+
+test('who is refused while a job runs has it stopped, as the policy says', async () => {
+  const job = await submit('bob', 'echo up; sleep 60');
+  await until('it runs', async () => (await as('bob').getJob(job)).state === 'RUNNING');
+  issuer.refused.add('bob');
+  const { state, reason } = await ended(job);
+  expect([state, reason]).toEqual(['FAILED', expect.stringContaining('no token for "storage"')]);
+});
+
+test('no token is in the database, a log, an event, an argument or an environment', async () => {
+  const job = await submit('ada', 'cat "$DROVER_TOKENS"/*; env; sleep 3');
+  await until('it runs', async () => (await as('ada').getJob(job)).state === 'RUNNING');
+  for (const { pid } of processesOf([server.root])) {
+    for (const what of ['cmdline', 'environ']) {
+      expect(found(readFileSync(`/proc/${pid}/${what}`))).toEqual([]);
+    }
+  }
+  await ended(job);
+  const told = await Promise.all([...submitted.keys()].map((id) => events(id)));
+  expect(found(Buffer.from(JSON.stringify(told)))).toEqual([]);
+  expect(found(Buffer.from(server.process().output()))).toEqual([]);
+  // Once the output is sent nothing of an attempt is left on its machine.
+  await until('attempts are gone', () => leftOf(server.root).length === 0);
+  expect(issuer.seen.size).toBeGreaterThan(20);
+});
+
+const found = (bytes: Buffer): string[] => [...issuer.seen].filter((one) => bytes.includes(one));
+
+/** Files below that hold a token. */
+function leftOf(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => {
+    const file = path.join(folder, name);
+    const kind = statSync(file, { throwIfNoEntry: false });
+    return kind?.isFile() && found(readFileSync(file)).length > 0;
+  });
+}
