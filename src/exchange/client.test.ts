@@ -8,7 +8,12 @@ import { systemRandom } from '../lib/random.ts';
 import type { ExchangeSettings } from '../model/exchangeSettings.ts';
 import { exchangeSettings } from '../model/exchangeSettings.ts';
 import { clientCredential, subjectAssertion } from './assertions.ts';
-import { ASSUMED_LIFE_MS, createTokenExchange, LONGEST_ANSWER_BYTES } from './client.ts';
+import {
+  ASSUMED_LIFE_MS,
+  createTokenExchange,
+  LONGEST_ANSWER_BYTES,
+  LONGEST_TOKEN,
+} from './client.ts';
 import { readSigningKey } from './signedJwt.ts';
 import { tokenUrlOf } from './tokenUrl.ts';
 
@@ -108,7 +113,7 @@ test.each<[string, Answer]>([
   ['a proxy answers', (_request, response) => void response.writeHead(400).end('<html>')],
   ['there is no token in it', json(200, { token_type: 'Bearer' })],
   ['the token has a line break', json(200, { access_token: 'a\nb' })],
-  ['the token is too long', json(200, { access_token: 'a'.repeat(20_000) })],
+  ['the token is too long', json(200, { access_token: 'a'.repeat(LONGEST_TOKEN + 1) })],
   ['it is no object', json(200, ['a'])],
   [
     'it never ends',

@@ -9,8 +9,9 @@ export const TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:';
 export const ASSUMED_LIFE_MS = 300_000;
 /** No honest answer is longer. */
 export const LONGEST_ANSWER_BYTES = 64 * 1024;
+export const LONGEST_TOKEN = 16 * 1024;
 /** What a header and a file of one line can carry. */
-const TOKEN = /^[\x21-\x7e]{1,16384}$/;
+const TOKEN = /^[\x21-\x7e]+$/;
 /** Says that we, not the subject, are not believed: an operator's matter. */
 const OWN_FAULT = new Set(['invalid_client', 'unsupported_grant_type']);
 
@@ -125,20 +126,23 @@ export async function readJson(response: Response): Promise<Record<string, unkno
 
 function read(body: Record<string, unknown>, askedAtMs: number, wants: ExchangeWish): Exchanged {
   const token = body['access_token'];
-  if (typeof token !== 'string' || !TOKEN.test(token)) {
+  if (!isToken(token)) {
     return { kind: 'unavailable', reason: 'the token server answered without a token' };
   }
   // RFC 8693 has whatever was asked for under this name; some give a refresh token under its own.
   const besides = body['refresh_token'];
   const isRefresh = body['issued_token_type'] === `${TOKEN_TYPE}refresh_token`;
-  const refreshToken =
-    typeof besides === 'string' && TOKEN.test(besides) ? besides : isRefresh ? token : null;
+  const refreshToken = isToken(besides) ? besides : isRefresh ? token : null;
   if (wants.refreshToken && refreshToken === null) {
     return { kind: 'refused', reason: 'the token server gave no refresh token' };
   }
   const seconds = Number(body['expires_in']);
   const lifeMs = seconds > 0 && Number.isFinite(seconds) ? seconds * 1000 : ASSUMED_LIFE_MS;
   return { kind: 'granted', token, lifeMs, expiresAtMs: askedAtMs + lifeMs, refreshToken };
+}
+
+function isToken(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= LONGEST_TOKEN && TOKEN.test(value);
 }
 
 const LONGEST_REASON = 300;

@@ -4,7 +4,7 @@ import { isSafeUrl } from '../lib/safeUrl.ts';
 import { duration, SECOND, section, text } from './settingKinds.ts';
 
 /** Its name is a file's name in the attempt, and a word in events. */
-const audienceName = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, 'is a short plain name');
+const AUDIENCE_NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 
 /** Metadata that says who calls, which no token may replace. */
 const TAKEN_METADATA =
@@ -38,7 +38,7 @@ export const exchangeSettings = section({
   keyFile: text.default(''),
   keyId: text.default(''),
   subjectType: z.enum(SUBJECT_TYPES).default('access_token'),
-  audiences: z.record(audienceName, audience).default({}),
+  audiences: z.record(z.string(), audience).default({}),
   refresh: z.enum(REFRESH_WAYS).default('none'),
   masterKeyFile: text.default(''),
   onRefusal: z.enum(['warn', 'stop']).default('warn'),
@@ -78,7 +78,14 @@ export function checkExchange(
     fail('exchange.masterKeyFile', `is needed with exchange.refresh: ${exchange.refresh}`);
   }
   for (const [name, { audience: aud, resource }] of Object.entries(exchange.audiences)) {
-    if (aud || resource) continue;
-    fail('exchange.audiences', `"${name}" names neither an audience nor a resource`);
+    if (!AUDIENCE_NAME.test(name)) {
+      fail(
+        'exchange.audiences',
+        `"${name}" is no short plain name: small letters, digits, - and _`,
+      );
+    }
+    if (!aud && !resource) {
+      fail('exchange.audiences', `"${name}" names neither an audience nor a resource`);
+    }
   }
 }

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { createController, type Controller } from '../../src/control/controller.ts';
 import type { LogStore } from '../../src/control/logs.ts';
 import type { Channels } from '../../src/control/notices.ts';
+import type { Minter } from '../../src/exchange/mint.ts';
 import { createPlanner } from '../../src/control/planner.ts';
 import { silentLog, type Log } from '../../src/lib/log.ts';
 import { seededRandom } from '../../src/lib/random.ts';
@@ -54,6 +55,7 @@ export interface TestControllerOptions {
   onFatal?: (error: unknown) => void;
   channels?: Channels;
   tell?: TellDefaults;
+  minter?: Minter;
 }
 
 export class TestController {
@@ -92,6 +94,7 @@ export class TestController {
       ...(this.#options.jobMetrics && { jobMetrics: this.#options.jobMetrics }),
       clock: this.clock,
       random,
+      minter: this.#options.minter,
       channels: this.#options.channels ?? new Map(),
       log: this.#options.log ?? silentLog,
       settings: {

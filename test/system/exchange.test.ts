@@ -3,10 +3,15 @@
  * here wrote, a controller with its gateway, an agent, and jobs that look at what they were given.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createClient, type DroverClient } from '../../src/protocol/client.ts';
+import type { TokenId } from '../../src/model/ids.ts';
+import { createGrpcCoordinator } from '../../src/protocol/grpc/client.ts';
 import type { EventView } from '../../src/protocol/jobs.ts';
 import { processesOf } from '../support/processes.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -25,6 +30,7 @@ const PEOPLE = {
   eve: 'physics',
 };
 
+const folder = mkdtempSync(path.join(tmpdir(), 'drover-exchange-'));
 let issuer: ExchangeServer;
 let server: TestServer;
 const logins = new Map<string, string>();
@@ -34,17 +40,15 @@ beforeAll(async () => {
   issuer = await startExchangeServer(PEOPLE);
   issuer.tokenSeconds = LIFE_SECONDS;
   for (const person of Object.keys(PEOPLE)) logins.set(person, await issuer.login(person));
-  server = await startServer({ env: await settings() });
+  server = await startServer({ env: settings() });
 });
 afterAll(async () => {
   await server?.close();
   await issuer?.close();
+  rmSync(folder, { recursive: true });
 });
 
-async function settings(): Promise<Record<string, string>> {
-  const { mkdtempSync } = await import('node:fs');
-  const { tmpdir } = await import('node:os');
-  const folder = mkdtempSync(path.join(tmpdir(), 'drover-exchange-'));
+function settings(): Record<string, string> {
   const keyFile = path.join(folder, 'key.pem');
   const pem = issuer.clientKey.export({ type: 'pkcs8', format: 'pem' });
   writeFileSync(keyFile, pem, { mode: 0o600 });
@@ -190,7 +194,7 @@ test('where nobody takes our word a refresh token does, once each; refused both,
   expect(carol.reason).toMatch(/did not start: no token for "storage": invalid_.*; invalid_grant/);
 });
 
-test('a server that is away at the start is an interruption; a renewal waits for it', async () => {
+test('a server that is away at the start is an interruption; refresh tokens are used once each', async () => {
   await ended(waiting.eve);
   const used = issuer.asked.refresh;
   const renewing = await submit('dave', 'sleep 6; cat "$DROVER_TOKENS/storage" | wc -c');
@@ -219,6 +223,12 @@ test('who is refused while a job runs has it stopped, as the policy says', async
 test('no token is in the database, a log, an event, an argument or an environment', async () => {
   const job = await submit('ada', 'cat "$DROVER_TOKENS"/*; env; sleep 3');
   await until('it runs', async () => (await as('ada').getJob(job)).state === 'RUNNING');
+  // In its own folder, and nowhere else: not even while it runs.
+  const places = leftOf(server.root);
+  expect(places).toContainEqual(expect.stringMatching(/\/tokens\/storage$/));
+  for (const place of places) {
+    expect(place).toMatch(/^agent-one\/attempts\/[^/]+\/(tokens\/\w+|token-masks\.json|stdout)$/);
+  }
   for (const { pid } of processesOf([server.root])) {
     for (const what of ['cmdline', 'environ']) {
       expect(found(readFileSync(`/proc/${pid}/${what}`))).toEqual([]);
@@ -231,6 +241,29 @@ test('no token is in the database, a log, an event, an argument or an environmen
   // Once the output is sent nothing of an attempt is left on its machine.
   await until('attempts are gone', () => leftOf(server.root).length === 0);
   expect(issuer.seen.size).toBeGreaterThan(20);
+});
+
+test('a foreign coordinator gets them as metadata, beside who calls', async () => {
+  const headers = Promise.withResolvers<Record<string, unknown>>();
+  const foreign = createServer();
+  foreign.on('stream', (stream, received) => {
+    headers.resolve(received);
+    stream.respond({ ':status': 200, 'content-type': 'application/grpc', 'grpc-status': '14' });
+    stream.end();
+  });
+  await new Promise<void>((resolve) => foreign.listen(0, '127.0.0.1', resolve));
+  const url = `grpc://127.0.0.1:${(foreign.address() as AddressInfo).port}`;
+  const coordinator = createGrpcCoordinator({ url, apiSecret: 'a-secret-of-both-ends' });
+  const who = { token: 't1' as TokenId, tenant: 'physics', user: 'ada', scopes: [] };
+  const request = { specs: [], idempotencyKey: null, bodyHash: null };
+  const downstreamTokens = { 'x-scaidrive-token': 'T1', 'x-tenant-id': 'biology' };
+  const call = coordinator.submit(who, { ...request, downstreamTokens });
+  await expect(call).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  expect(await headers.promise).toMatchObject({
+    ...{ 'x-scaidrive-token': 'T1', 'x-tenant-id': 'physics', 'x-user-id': 'ada' },
+  });
+  coordinator.close();
+  foreign.close();
 });
 
 const found = (bytes: Buffer): string[] => [...issuer.seen].filter((one) => bytes.includes(one));
