@@ -48,7 +48,7 @@ const told = async (id: string) =>
     .filter(({ kind }) => kind.startsWith('tokens.'))
     .map(({ kind, data }) => `${kind} ${data['audiences'] ?? data['audience']}`);
 
-test('the order says that there are some; they are told of once, and again when that changes', async () => {
+test('the order says that there are some; only what is new is told of', async () => {
   const { id, order } = await ordered();
   expect(order.downstream).toBe(true);
   const first = await ask(order.uid);
@@ -80,7 +80,7 @@ test('a plain job has none, and nobody else’s agent gets any', async () => {
   expect(await ask(plain.uid)).toMatchObject({ tokens: [], refused: [] });
 });
 
-test('before the start a refusal and an absence differ; of what is optional neither matters', async () => {
+test('before the start a refusal is no absence; what is optional may be either', async () => {
   const { order } = await ordered();
   answers = { storage: granted, registry: () => refused };
   expect((await ask(order.uid)).tokens).toHaveLength(1);
@@ -92,7 +92,7 @@ test('before the start a refusal and an absence differ; of what is optional neit
   await expect(ask(order.uid)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
 });
 
-test('while it runs an absence is borne, and a refusal stops it where that is the policy', async () => {
+test('while it runs an absence is borne; a refusal stops it by policy', async () => {
   const { order } = await ordered();
   const running = { uid: order.uid, state: 'RUNNING' } as const;
   await agent.sync([running]);

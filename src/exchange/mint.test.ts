@@ -1,4 +1,4 @@
-/** One token for all tasks of a person, by our word or else by the refresh token, used once each. */
+/** One token for all tasks of a person: by our word, else by a refresh token, used once each. */
 import { randomBytes } from 'node:crypto';
 import { beforeEach, expect, test } from 'vitest';
 import { ManualClock } from '../../test/support/manualClock.ts';
@@ -145,7 +145,7 @@ test('without a key it goes to the refresh token at once', async () => {
   expect((await minted.mint(job('bob'), 'storage')).kind).toBe('refused');
 });
 
-test('an envelope that cannot be opened is the operator’s to mend, not the user’s fault', async () => {
+test('an envelope that cannot be opened is the operator’s to mend', async () => {
   answers.word = () => refused;
   const ada = job('ada', { storage: 's' });
   expect(await minter({ keys: null }).mint(ada, 'storage')).toMatchObject({

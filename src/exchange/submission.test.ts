@@ -87,7 +87,7 @@ test('what is required and refused is 403, what is away 503', async () => {
   await expect(later).rejects.toMatchObject({ code: 'UNAVAILABLE' });
 });
 
-test('else it goes on: without what is refused, and with another try for what is away', async () => {
+test('else it goes on without what is refused; what is away is tried again', async () => {
   const without = await scene({ storage: refused }).accompany(ada, 'jwt');
   expect(without).toEqual({
     downstream: {
@@ -100,7 +100,7 @@ test('else it goes on: without what is refused, and with another try for what is
   expect(downstream?.refused).toHaveLength(1);
 });
 
-test('an API key has nothing to exchange; a running job’s children are its owner’s', async () => {
+test('an API key has nothing to exchange; a job’s children are its owner’s', async () => {
   const { asked, accompany } = scene();
   expect(await accompany(key, 'drv_1')).toEqual({});
   const strict = scene({ required: true }).accompany;

@@ -12,7 +12,7 @@ import type { Exchanged, SubjectToken, TokenExchange } from './contract.ts';
 import { envelopeContext, seal, type MasterKeys } from './seal.ts';
 
 /** What goes with a submission: who and where for our controller, tokens for a foreign one. */
-export interface Accompaniment {
+interface Accompaniment {
   downstream?: SubmittedDownstream;
   /** By metadata; never stored. */
   downstreamTokens?: Record<string, string>;

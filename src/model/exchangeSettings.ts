@@ -1,4 +1,4 @@
-/** Tokens of other services for jobs, by token exchange (RFC 8693), as an operator configures it. */
+/** Tokens of other services for jobs, by token exchange (RFC 8693), as configured. */
 import { z } from 'zod';
 import { isSafeUrl } from '../lib/safeUrl.ts';
 import { duration, SECOND, section, text } from './settingKinds.ts';

@@ -185,7 +185,7 @@ test('each tenant has its own; what is not required and refused is an event', as
   ]);
 });
 
-test('where nobody takes our word a refresh token does, once each; refused both, it fails', async () => {
+test('where nobody takes our word a refresh token does; refused both, it fails', async () => {
   const { output, state } = await ended(waiting.dave);
   expect([state, output]).toEqual(['SUCCEEDED', expect.stringContaining('"sub":"dave"')]);
   expect(issuer.asked.refresh).toBeGreaterThanOrEqual(2);
@@ -194,7 +194,7 @@ test('where nobody takes our word a refresh token does, once each; refused both,
   expect(carol.reason).toMatch(/did not start: no token for "storage": invalid_.*; invalid_grant/);
 });
 
-test('a server that is away at the start is an interruption; refresh tokens are used once each', async () => {
+test('a server that is away at the start is an interruption, and no more', async () => {
   await ended(waiting.eve);
   const used = issuer.asked.refresh;
   const renewing = await submit('dave', 'sleep 6; cat "$DROVER_TOKENS/storage" | wc -c');

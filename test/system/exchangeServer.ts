@@ -12,8 +12,9 @@ import {
 } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import Provider, {
+import {
   errors,
+  Provider,
   type Configuration,
   type TokenEndpointGrantContext,
 } from 'oidc-provider';

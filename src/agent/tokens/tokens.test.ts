@@ -63,7 +63,7 @@ test('only jobs with tokens are touched', () => {
   expect(one.watch?.({ order: plain, home } as Started)).toBeUndefined();
 });
 
-test('readable by its user alone, renewed when due, masked also when old, gone at the end', async () => {
+test('its user alone reads it; renewed when due, masked when old, gone at the end', async () => {
   answer = gives('token-one');
   const one = await prepared();
   expect(statSync(join(home, 'tokens')).mode & 0o777).toBe(0o700);

@@ -106,7 +106,10 @@ function renew(
   };
 }
 
-/** The list is there from the start, if empty, so that it is looked at. The mask first: what the attempt can read must be known to whoever sends its output. */
+/**
+ * The mask first: what the attempt can read must be known to whoever sends its output. The list is
+ * there from the start, empty or not, so that it is looked at.
+ */
 function write(home: string, tokens: AttemptTokens['tokens']): void {
   mask(home, tokens);
   for (const { audience, token } of tokens) {
