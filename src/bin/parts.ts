@@ -98,7 +98,7 @@ export async function startController(
     coordinator: {
       ...thread.calls,
       // Tokens are for foreign coordinators: this one gets its own when it needs them.
-      submit: (who, { specs, downstreamTokens: _, ...request }) =>
+      submit: (who, { specs, downstreamTokens: _tokens, ...request }) =>
         thread.calls.submitPacked(who, request, packSpecs(specs)),
     },
     async close() {

@@ -14,7 +14,7 @@ import type { Coordinator } from '../protocol/coordinator.ts';
 import type { State } from '../state/state.ts';
 import type { Agents } from './agents.ts';
 import type { Committer } from './committer.ts';
-import { heldAttempt } from './heldAttempt.ts';
+import { heldAttempt, type Held } from './heldAttempt.ts';
 import type { Mutate } from './mutate.ts';
 
 /** Asked for again after this long where the server could not be asked. */
@@ -22,6 +22,8 @@ const RETRY_MS = 10_000;
 /** A refusal may be taken back; nothing else asks again where there is no token to renew. */
 const LONGEST_RENEWAL_MS = 3_600_000;
 const SHORTEST_RENEWAL_MS = 1000;
+/** So many attempts that have ended are remembered: forgetting is a look at all. */
+const MOST_TOLD = 1000;
 
 export interface AttemptTokenOptions {
   state: State;
@@ -46,6 +48,14 @@ export function createAttemptTokens(
   /** What was last noted of an attempt: only news are events. */
   const told = new Map<AttemptUid, string>();
 
+  /** What is being stopped may have to save something first. */
+  const held = (workerToken: string, uid: string): Held =>
+    heldAttempt(state, agents, workerToken, uid, true);
+
+  function forgetEnded(): void {
+    for (const uid of told.keys()) if (!state.attempts.has(uid)) told.delete(uid);
+  }
+
   function mintAll(who: JobDownstream): Promise<Outcome[]> {
     if (!minter) throw new DroverError('UNAVAILABLE', 'this controller exchanges no tokens');
     const job = {
@@ -65,8 +75,8 @@ export function createAttemptTokens(
     const { uid, tenant, job, task, worker } = attempt;
     const news = outcomes.map(({ got }) => (got.kind === 'granted' ? '' : got.reason)).join('\n');
     if (told.get(uid) === news) return;
-    for (const known of told.keys()) if (!state.attempts.has(known)) told.delete(known);
     told.set(uid, news);
+    if (told.size > MOST_TOLD + 2 * state.attempts.size) forgetEnded();
     const note = { kind: 'note', tenant, job, task, attempt: uid } as const;
     const given = outcomes.filter(({ got }) => got.kind === 'granted');
     if (given.length > 0) {
@@ -95,12 +105,12 @@ export function createAttemptTokens(
 
   return {
     async attemptTokens(workerToken, uid) {
-      const { job } = heldAttempt(state, agents, workerToken, uid);
+      const { job } = held(workerToken, uid);
       const who = state.downstream.get(job.id);
       if (!who) return { tokens: [], refused: [], renewInMs: LONGEST_RENEWAL_MS };
       const outcomes = await mintAll(who);
       // It may have ended, or moved, while the server was asked.
-      const { attempt } = heldAttempt(state, agents, workerToken, uid);
+      const { attempt } = held(workerToken, uid);
       record(attempt, who, outcomes);
       await committer.durable();
       judge(attempt, outcomes);

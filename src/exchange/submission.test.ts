@@ -100,6 +100,15 @@ test('else it goes on without what is refused; what is away is tried again', asy
   expect(downstream?.refused).toHaveLength(1);
 });
 
+test('tokens of another issuer are not sent: its people are like those with a key', async () => {
+  const { asked, accompany } = scene();
+  const stranger = { ...key, identity: { issuer: 'https://other', subject: 'ada' } };
+  expect(await accompany(stranger, 'jwt')).toEqual({});
+  const strict = scene({ required: true }).accompany(stranger, 'jwt');
+  await expect(strict).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
+  expect(asked).toEqual([]);
+});
+
 test('an API key has nothing to exchange; a job’s children are its owner’s', async () => {
   const { asked, accompany } = scene();
   expect(await accompany(key, 'drv_1')).toEqual({});

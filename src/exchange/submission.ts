@@ -39,7 +39,9 @@ export function createAccompany(options: SubmissionOptions): Accompany {
   const audiences = Object.entries(settings.audiences);
   return async (who, bearer) => {
     const { identity } = who;
-    if (!identity) {
+    // What one issuer has given is shown to no other: only its own people's tokens are sent to it.
+    const other = settings.issuer !== '' && identity?.issuer !== settings.issuer;
+    if (!identity || other) {
       // A running job's children are its owner's too: the controller knows whose.
       if (who.job === undefined) requireNone(settings);
       return {};
@@ -79,7 +81,7 @@ async function exchangeOne(
 function requireNone({ audiences, issuer }: ExchangeSettings): void {
   const name = Object.keys(audiences).find((one) => audiences[one]?.required);
   if (name === undefined) return;
-  const detail = `Every job here needs a token for "${name}", which an API key cannot get`;
+  const detail = `Every job here needs a token for "${name}", which needs a token of its issuer`;
   const hint = `Log in with the issuer${issuer && ` ${issuer}`} and submit with its token.`;
   throw new DroverError('PERMISSION_DENIED', detail, { hint });
 }
