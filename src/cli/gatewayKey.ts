@@ -20,8 +20,8 @@ export const gatewayKeyCommand = defineCommand({
     expires: { kind: 'text', value: 'D', help: 'valid this long: 30d' },
   },
   details:
-    'Nothing is written and no server is asked: the key is shown once, and below it the entry for ' +
-    'the file that auth.keyFile names. The entry holds only a hash.',
+    'No server is asked and nothing is written: the key is shown once, and below it the entry ' +
+    'for the file that auth.keyFile names. The entry holds only a hash.',
   async run(parsed, context) {
     const [verb] = takePositionals(parsed, ['create']);
     if (verb !== 'create') {

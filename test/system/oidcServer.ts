@@ -5,9 +5,9 @@
 import { generateKeyPairSync, randomBytes, type JsonWebKey } from 'node:crypto';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import Provider, { type ClientMetadata, type Configuration } from 'oidc-provider';
+import { Provider, type ClientMetadata, type Configuration } from 'oidc-provider';
 
-export interface OidcClient {
+interface OidcClient {
   id: string;
   secret: string;
   /** Put into its access tokens. */

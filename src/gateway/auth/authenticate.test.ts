@@ -1,7 +1,10 @@
 /** Who is asked about a token, what is remembered, and the key file. */
 import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { connectNodeAdapter } from '@connectrpc/connect-node';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import type { Clock } from '../../lib/clock.ts';
@@ -11,6 +14,8 @@ import { systemRandom } from '../../lib/random.ts';
 import { authSettings } from '../../model/authSettings.ts';
 import { hashGatewayKey, newGatewayKey, type GatewayKeyEntry } from '../../model/gatewayKey.ts';
 import type { Identity, Principal } from '../../model/token.ts';
+import { Coordinator as Foreign } from '../../protocol/gen/drover/v1/coordinator_pb.ts';
+import { createGrpcCoordinator } from '../../protocol/grpc/client.ts';
 import { openAuthenticate, type AuthenticateOptions } from './authenticate.ts';
 import { AUTH_LIMITS } from './limits.ts';
 import { newTestKey, signed } from './testIssuer.ts';
@@ -127,7 +132,21 @@ describe('who is asked', () => {
   });
 });
 
-test('a JWT is not remembered past its end, and a little longer only when it is checked', async () => {
+test('a server of the proto that lacks both calls is such a one', async () => {
+  const routes = connectNodeAdapter({ routes: (router) => router.service(Foreign, {}) });
+  const server = createServer(routes);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const url = `grpc://127.0.0.1:${port}`;
+  const coordinator = createGrpcCoordinator({ url, apiSecret: 'shared by both of them' });
+  const { authenticate } = await setUp({ issuers: [issuer] }, coordinator);
+  expect(await authenticate(tokenFor(60))).toMatchObject({ user: 'ada', tenant: 'physics' });
+  expect(await authenticate('drv_1')).toBeUndefined();
+  coordinator.close();
+  server.close();
+});
+
+test('a JWT is not remembered past its end; a little longer it is checked each time', async () => {
   const { authenticate } = await setUp({ issuers: [issuer] });
   const limits = { tokenCacheMs: 5000, unknownTokenCacheMs: 1000, tokenCacheEntries: 10 };
   const cache = new TokenCache({ authenticate, clock, ...limits });
@@ -178,7 +197,7 @@ describe('the key file', () => {
     const { authenticate } = await setUp({ keyFile: path });
     const limits = { tokenCacheMs: 5000, unknownTokenCacheMs: 1000, tokenCacheEntries: 10 };
     const cache = new TokenCache({ authenticate, clock, ...limits });
-    // The file was looked at just before it changed, and the key was asked for just before that ran out.
+    // The file was looked at just before it changed, the key asked for just before the next look.
     expect(await cache.lookup(secret)).toBeDefined();
     write('[]');
     nowMs += AUTH_LIMITS.fileCheckMs - 1;

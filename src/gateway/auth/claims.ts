@@ -52,8 +52,7 @@ function textsOf(value: unknown): string[] {
 function nameIn(claims: Claims, claim: string, longest: number): string {
   const value = claimOf(claims, claim);
   if (typeof value !== 'string' || value === '') throw refused(`it has no claim ${claim}`);
-  // eslint-disable-next-line no-control-regex -- these are what is looked for
-  if (value.length > longest || /[\u0000-\u001f\u007f]/.test(value) || !value.isWellFormed()) {
+  if (value.length > longest || /\p{Cc}/u.test(value) || !value.isWellFormed()) {
     throw refused(`its claim ${claim} is too long, or holds characters no name has`);
   }
   return value;

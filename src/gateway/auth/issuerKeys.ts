@@ -74,5 +74,5 @@ function fits(algorithm: SignatureAlgorithm, key: KeyObject): boolean {
     return /^[RP]S/.test(algorithm) && (details?.modulusLength ?? 0) >= SHORTEST_RSA_BITS;
   }
   if (kind === 'ec') return CURVES[details?.namedCurve ?? ''] === algorithm;
-  return kind === 'ed25519' && /^Ed/.test(algorithm);
+  return kind === 'ed25519' && algorithm.startsWith('Ed');
 }

@@ -21,7 +21,7 @@ export interface JwtOptions {
 }
 
 /** Whose the token is, and until when that may be remembered. */
-export interface CheckedJwt {
+interface CheckedJwt {
   identity: Identity;
   untilMs: number;
 }
@@ -76,7 +76,7 @@ function decode(token: string): { header: Claims; payload: Claims } {
   }
 }
 
-/** Access tokens (RFC 9068) and tokens without a type of their own; all others mean something else. */
+/** Access tokens (RFC 9068) and tokens without a type of their own; others mean something else. */
 const TYPES = new Set(['jwt', 'at+jwt', 'application/jwt', 'application/at+jwt']);
 /** By these a token names the key it wants to be checked with. */
 const KEYS_ALONG = ['jwk', 'jku', 'x5u', 'x5c'];
@@ -128,7 +128,7 @@ async function verify(token: string, { algorithm, kid, issuer, now }: Check): Pr
   }
 }
 
-/** Signed by the same key for the same audience, and yet no access token: see OpenID's back-channel. */
+/** By the same key for the same audience, and yet no access token: OpenID's logout, for one. */
 function refuseOtherKinds(claims: Claims): Claims {
   if (claims['events'] !== undefined) throw refused('it tells of an event (a logout, say)');
   // Keycloak's word for what a token is for, where all have the same header.

@@ -17,7 +17,7 @@ export interface KeyFileOptions {
 }
 
 /** What tokens of the file have as their issuer. */
-export const KEY_FILE_ISSUER = 'key-file';
+const KEY_FILE_ISSUER = 'key-file';
 
 type Keys = ReadonlyMap<string, GatewayKeyEntry>;
 
@@ -81,7 +81,7 @@ export class KeyFile {
 }
 
 /** By hash. Throws with the entry that does not fit. */
-export function parseKeyFile(text: string): Map<string, GatewayKeyEntry> {
+function parseKeyFile(text: string): Map<string, GatewayKeyEntry> {
   const document = parseDocument(text);
   const [problem] = document.errors;
   if (problem) throw new Error(problem.message);

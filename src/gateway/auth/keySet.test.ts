@@ -1,4 +1,4 @@
-/** The keys of an issuer: how often they are asked for, and what happens while they are not to be had. */
+/** The keys of an issuer: how often they are asked for, and what if they are not to be had. */
 import { createServer, type RequestListener } from 'node:http';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
@@ -166,7 +166,7 @@ describe('where keys come from', () => {
     const url = await serve(
       json((path) => (path === '/jwks' ? { keys: [] } : { issuer: named, jwks_uri: uri })),
     );
-    const { load } = source({ issuer: url, discovery: true });
+    const load = source({ issuer: url, discovery: true });
     await expect(load()).rejects.toThrow('another issuer');
     named = url;
     await expect(load()).rejects.toThrow('jwks_uri');
@@ -186,7 +186,7 @@ describe('where keys come from', () => {
     ['nothing', () => undefined, 'timeout'],
   ])('%s is not taken for keys', async ([, listener, word]) => {
     const jwksUri = await serve(listener);
-    const { load } = source({ jwksUri }, { fetchMs: 300 });
+    const load = source({ jwksUri }, { fetchMs: 300 });
     const failure = await load().catch((error: unknown) => error);
     expect(failure).toMatchObject({ code: 'UNAVAILABLE', message: expect.stringContaining(word) });
   });
@@ -195,15 +195,16 @@ describe('where keys come from', () => {
     const folder = mkdtempSync(join(tmpdir(), 'drover-keys-'));
     closing.push(() => rmSync(folder, { recursive: true }));
     const jwksFile = join(folder, 'jwks.json');
-    const { load } = source({ jwksFile });
+    const load = source({ jwksFile });
     await expect(load()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     writeFileSync(jwksFile, JSON.stringify({ keys: [first.jwk] }));
     expect(readKeySet(await load(), [], 10)).toHaveLength(1);
   });
 
-  function source(given: object, limits: Partial<typeof AUTH_LIMITS> = {}): KeySource {
+  function source(given: object, limits: Partial<typeof AUTH_LIMITS> = {}) {
     const issuer = { name: 'lab', issuer: 'https://login.example.org', audience: 'a', ...given };
     const { issuers } = authSettings.parse({ issuers: [issuer] });
-    return keySource(issuers[0] as IssuerSettings, { ...AUTH_LIMITS, ...limits });
+    const from = keySource(issuers[0] as IssuerSettings, { ...AUTH_LIMITS, ...limits });
+    return () => from.load();
   }
 });
