@@ -56,7 +56,7 @@ export async function startGateway(
     port: server.port,
     insecure: server.insecure,
     decodeLogFrames,
-    accompany: exchangeOf(settings.exchange)?.accompany,
+    accompany: exchangeOf(settings.exchange, log)?.accompany,
     limits: { bodyBytes: server.bodyLimitBytes, unaryTimeoutMs: server.unaryTimeoutMs },
     extraRoutes(app) {
       registerLogRoutes(app, {

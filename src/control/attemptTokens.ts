@@ -6,6 +6,7 @@ import type { Granted } from '../exchange/contract.ts';
 import type { Minter } from '../exchange/mint.ts';
 import type { Clock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
+import type { Log } from '../lib/log.ts';
 import type { Attempt } from '../model/attempt.ts';
 import type { JobDownstream } from '../model/downstream.ts';
 import type { AttemptUid } from '../model/ids.ts';
@@ -32,6 +33,7 @@ export interface AttemptTokenOptions {
   clock: Clock;
   agents: Pick<Agents, 'workerOf'>;
   minter: Minter | undefined;
+  log: Log;
 }
 
 /** What became of one service's token. */
@@ -44,7 +46,7 @@ interface Outcome {
 export function createAttemptTokens(
   options: AttemptTokenOptions,
 ): Pick<Coordinator, 'attemptTokens'> {
-  const { state, mutate, committer, agents, clock, minter } = options;
+  const { state, mutate, committer, agents, clock, minter, log } = options;
   /** What was last noted of an attempt: only news are events. */
   const told = new Map<AttemptUid, string>();
 
@@ -86,6 +88,7 @@ export function createAttemptTokens(
     for (const { audience, got } of outcomes) {
       if (got.kind === 'granted') continue;
       mutate({ ...note, what: 'tokens.refused', data: { audience, reason: got.reason } });
+      log.warn({ attempt: uid, audience, problem: got.reason }, 'no token for an attempt');
     }
   }
 

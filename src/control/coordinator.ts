@@ -79,7 +79,7 @@ export function createCoordinator(options: ControllerOptions, parts: ControllerP
     ...createTunnelCalls({ state, jobs, tunnels, sessions }),
     ...createAttemptFiles({ ...core, agents }),
     ...createAttemptSecrets({ ...core, agents, sources: options.secrets ?? [] }),
-    ...createAttemptTokens({ ...core, agents, minter: options.minter }),
+    ...createAttemptTokens({ ...core, agents, minter: options.minter, log: options.log }),
     ...createCheckpointCalls({ ...core, getJob: jobs.getJob }),
     join: (token, request) => agents.join(token, request),
     sync: (token, request) => agents.sync(token, request),

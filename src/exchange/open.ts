@@ -1,6 +1,7 @@
 /** Token exchange as configured: for gateways, which submit, and for controllers, which mint. */
 import type { Clock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
+import type { Log } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
 import { exchanges, type ExchangeSettings } from '../model/exchangeSettings.ts';
 import { clientCredential, subjectAssertion } from './assertions.ts';
@@ -16,6 +17,7 @@ export interface OpenExchangeOptions {
   readFile: (path: string) => string;
   clock: Clock;
   random: Random;
+  log: Log;
 }
 
 /** Undefined where no audience is configured. Throws where a key cannot be read. */
@@ -24,7 +26,7 @@ export function openExchange(
   options: OpenExchangeOptions,
 ): { accompany: Accompany; minter: Minter } | undefined {
   if (!exchanges(settings)) return undefined;
-  const { clock, random } = options;
+  const { clock, random, log } = options;
   const { keyFile, keyId, masterKeyFile, timeoutMs } = settings;
   const keyText = read('exchange.keyFile', keyFile, options);
   const key = keyText === null ? null : readSigningKey(keyText, keyId, keyFile);
@@ -36,7 +38,7 @@ export function openExchange(
   const exchange = createTokenExchange({ tokenUrl, credential, timeoutMs, clock });
   const assertionFor = subjectAssertion(signer);
   return {
-    accompany: createAccompany({ settings, exchange, keys, random }),
+    accompany: createAccompany({ settings, exchange, keys, random, log }),
     minter: createMinter({ settings, exchange, assertionFor, keys, clock, random }),
   };
 }

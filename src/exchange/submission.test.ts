@@ -1,6 +1,7 @@
 /** What a submission brings along, and when it is refused. */
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { silentLog } from '../lib/log.ts';
 import { systemRandom } from '../lib/random.ts';
 import { exchangeSettings, type AudienceSettings } from '../model/exchangeSettings.ts';
 import type { JobId, TokenId } from '../model/ids.ts';
@@ -40,6 +41,7 @@ function scene({ required = false, refresh = 'none', storage }: Scene = {}) {
     settings,
     keys,
     random: systemRandom,
+    log: silentLog,
     exchange: {
       async exchange(subject, audience, wants = {}) {
         asked.push([`${subject.token} ${subject.type} ${audience.audience}`, wants]);

@@ -3,6 +3,7 @@
  * while the caller is here, so that a refusal is heard at once.
  */
 import { DroverError } from '../lib/errors.ts';
+import type { Log } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
 import type { AudienceRefusal, SubmittedDownstream } from '../model/downstream.ts';
 import type { AudienceSettings, ExchangeSettings } from '../model/exchangeSettings.ts';
@@ -25,6 +26,7 @@ export interface SubmissionOptions {
   exchange: TokenExchange;
   keys: MasterKeys | null;
   random: Random;
+  log: Log;
 }
 
 interface Outcome {
@@ -50,7 +52,10 @@ export function createAccompany(options: SubmissionOptions): Accompany {
     const outcomes = await Promise.all(
       audiences.map(([name, audience]) => exchangeOne(options, subject, name, audience)),
     );
-    for (const outcome of outcomes) refuseWithout(outcome);
+    for (const outcome of outcomes) {
+      tell(options.log, identity.subject, outcome);
+      refuseWithout(outcome);
+    }
     const tokens = tokensOf(outcomes);
     const downstream = { ...identity, ...storedOf(options, who, outcomes) };
     return {
@@ -76,6 +81,13 @@ async function exchangeOne(
   const given = second ?? exchanged;
   const refreshToken = refresh !== 'none' && given.kind === 'granted' ? given.refreshToken : null;
   return { name, audience, exchanged, refreshToken };
+}
+
+/** An operator must see what only users are told otherwise: a credential that ran out, say. */
+function tell(log: Log, subject: string, { name, exchanged }: Outcome): void {
+  if (exchanged.kind === 'granted') return;
+  const { kind, reason } = exchanged;
+  log.warn({ audience: name, subject, kind, problem: reason }, 'no token for a submission');
 }
 
 function requireNone({ audiences, issuer }: ExchangeSettings): void {

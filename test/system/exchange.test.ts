@@ -10,13 +10,16 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createClient, type DroverClient } from '../../src/protocol/client.ts';
-import type { TokenId } from '../../src/model/ids.ts';
+import { exchangeOf } from '../../src/bin/exchange.ts';
+import { silentLog } from '../../src/lib/log.ts';
+import { exchangeSettings } from '../../src/model/exchangeSettings.ts';
+import type { JobId, TokenId } from '../../src/model/ids.ts';
 import { createGrpcCoordinator } from '../../src/protocol/grpc/client.ts';
 import type { EventView } from '../../src/protocol/jobs.ts';
 import { processesOf } from '../support/processes.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { startServer, type TestAgent, type TestServer } from '../support/server.ts';
 import { until } from '../support/wait.ts';
-import { CLIENT, startExchangeServer, type ExchangeServer } from './exchangeServer.ts';
+import { CLIENT, KEY_CLIENT, startExchangeServer, type ExchangeServer } from './exchangeServer.ts';
 
 const STORAGE = 'https://drive.example.org';
 const REGISTRY = 'https://atlas.example.org';
@@ -33,6 +36,7 @@ const PEOPLE = {
 const folder = mkdtempSync(path.join(tmpdir(), 'drover-exchange-'));
 let issuer: ExchangeServer;
 let server: TestServer;
+let agent: TestAgent;
 const logins = new Map<string, string>();
 const submitted = new Map<string, string>();
 
@@ -146,7 +150,7 @@ test('a controller that starts anew between submission and start knows for whom'
     ada: await submit(
       'ada',
       `${LOOK}; old=$(cat storage); while [ "$old" = "$(cat storage)" ]; do sleep 0.2; done; ` +
-        `echo renewed; cat storage | sha256sum; ls -A . ..`,
+        `echo renewed; cat storage | sha256sum; echo "again: $(cat storage)"`,
     ),
     bob: await submit('bob', LOOK),
     carol: await submit('carol', LOOK),
@@ -158,7 +162,7 @@ test('a controller that starts anew between submission and start knows for whom'
   // Between submission and start: carol is gone, and nobody vouches for dave.
   issuer.refused.add('carol');
   issuer.unvouched.add('dave');
-  server.agent('one');
+  agent = server.agent('one');
   const { output, state } = await ended(waiting.ada);
   expect(state).toBe('SUCCEEDED');
   expect(output).toMatch(/^700 \.\n600 registry\n600 storage\n/);
@@ -166,6 +170,7 @@ test('a controller that starts anew between submission and start knows for whom'
     expect(output).toMatch(new RegExp(`"sub":"ada".*"aud":"${aud}"`));
   }
   expect(output).toMatch(/^token: \*{100,}$/m);
+  expect(output).toMatch(/^again: \*{100,}$/m);
   // A token that was given to it, and no half of one.
   const last = /renewed\n([0-9a-f]{64})/.exec(output)?.[1];
   const given = [...issuer.seen].map((one) => createHash('sha256').update(one).digest('hex'));
@@ -194,10 +199,11 @@ test('where nobody takes our word a refresh token does; refused both, it fails',
   expect(carol.reason).toMatch(/did not start: no token for "storage": invalid_.*; invalid_grant/);
 });
 
-test('a server that is away at the start is an interruption, and no more', async () => {
+test('away at the start is an interruption; an agent that starts anew renews', async () => {
   await ended(waiting.eve);
   const used = issuer.asked.refresh;
-  const renewing = await submit('dave', 'sleep 6; cat "$DROVER_TOKENS/storage" | wc -c');
+  const script = 'cat storage | sha256sum; sleep 6; cat storage | sha256sum';
+  const renewing = await submit('dave', `cd "$DROVER_TOKENS"; ${script}`);
   const late = await submit('eve', 'sleep 0.1');
   issuer.away = true;
   const first = await until('a try that did not start', async () => {
@@ -207,7 +213,10 @@ test('a server that is away at the start is an interruption, and no more', async
   expect(first.message).toMatch(/no token for "storage": the token server answered 503/);
   issuer.away = false;
   expect((await ended(late)).state).toBe('SUCCEEDED');
-  expect((await ended(renewing)).state).toBe('SUCCEEDED');
+  await agent.kill();
+  agent.start();
+  const { state, output } = await ended(renewing);
+  expect([state, new Set(output.trim().split('\n')).size]).toEqual(['SUCCEEDED', 2]);
   // Rotated at each use: a second use of the same one would have ended them all.
   expect(issuer.asked.refresh).toBeGreaterThan(used + 2);
 });
@@ -241,6 +250,25 @@ test('no token is in the database, a log, an event, an argument or an environmen
   // Once the output is sent nothing of an attempt is left on its machine.
   await until('attempts are gone', () => leftOf(server.root).length === 0);
   expect(issuer.seen.size).toBeGreaterThan(20);
+});
+
+test('a client by its key, and refresh tokens by a second exchange', async () => {
+  const exchange = exchangeSettings.parse({
+    ...{ issuer: issuer.issuer, clientId: KEY_CLIENT, keyFile: path.join(folder, 'key.pem') },
+    ...{ refresh: 'refresh-token', masterKeyFile: path.join(folder, 'master.keys') },
+    audiences: { storage: { audience: STORAGE, scope: 'files.read' } },
+  });
+  const opened = exchangeOf(exchange, silentLog);
+  const identity = { issuer: issuer.issuer, subject: 'dave' };
+  const dave = { token: 't1' as TokenId, tenant: 'physics', user: 'dave', scopes: [], identity };
+  const { downstream } = (await opened?.accompany(dave, logins.get('dave') ?? '')) ?? {};
+  expect(downstream).toMatchObject({ audiences: ['storage'], refused: [] });
+  const row = { ...downstream!, job: 'j1' as JobId, tenant: 'physics' };
+  const reseal = (_from: string, to: string): void => void (row.sealed = to);
+  const before = row.sealed;
+  const got = await opened?.minter.mint({ current: () => row, reseal }, 'storage');
+  expect(got?.kind).toBe('granted');
+  expect(row.sealed).not.toBe(before);
 });
 
 test('a foreign coordinator gets them as metadata, beside who calls', async () => {

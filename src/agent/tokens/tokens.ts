@@ -14,6 +14,7 @@ import { masksOf, TOKEN_MASKS_FILE } from '../secrets/masks.ts';
 
 /** In an attempt's directory. */
 const FOLDER = 'tokens';
+const UNFINISHED = 'token.new';
 /** A renewal that failed is tried again after this long, twice that, and so on. */
 const FIRST_RETRY_MS = 1000;
 export const LONGEST_RETRY_MS = 60_000;
@@ -51,6 +52,7 @@ export function tokenStep(options: TokenStepOptions): Step {
     async finish({ order, home }) {
       dueBootMs.delete(order.uid);
       rmSync(join(home, FOLDER), { recursive: true, force: true });
+      rmSync(join(home, UNFINISHED), { force: true });
       return {};
     },
   };
@@ -143,7 +145,7 @@ function readMasked(path: string): string[] {
 
 /** Made outside the folder that the attempt sees: there a file is whole or not there. */
 function replace(home: string, path: string, content: string): void {
-  const temporary = join(home, 'token.new');
+  const temporary = join(home, UNFINISHED);
   writeFileSync(temporary, content, { mode: 0o600 });
   renameSync(temporary, path);
 }

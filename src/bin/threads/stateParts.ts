@@ -76,7 +76,7 @@ async function boot(): Promise<void> {
     logs: logs.calls,
     jobMetrics,
     secrets: openSecrets(options.secrets, process.env),
-    minter: exchangeOf(options.exchange)?.minter,
+    minter: exchangeOf(options.exchange, log)?.minter,
     channels: await channels(),
     clock: systemClock,
     random: systemRandom,
