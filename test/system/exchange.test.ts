@@ -4,22 +4,15 @@
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createClient, type DroverClient } from '../../src/protocol/client.ts';
-import { exchangeOf } from '../../src/bin/exchange.ts';
-import { silentLog } from '../../src/lib/log.ts';
-import { exchangeSettings } from '../../src/model/exchangeSettings.ts';
-import type { JobId, TokenId } from '../../src/model/ids.ts';
-import { createGrpcCoordinator } from '../../src/protocol/grpc/client.ts';
 import type { EventView } from '../../src/protocol/jobs.ts';
 import { processesOf } from '../support/processes.ts';
 import { startServer, type TestAgent, type TestServer } from '../support/server.ts';
 import { until } from '../support/wait.ts';
-import { CLIENT, KEY_CLIENT, startExchangeServer, type ExchangeServer } from './exchangeServer.ts';
+import { CLIENT, startExchangeServer, type ExchangeServer } from './exchangeServer.ts';
 
 const STORAGE = 'https://drive.example.org';
 const REGISTRY = 'https://atlas.example.org';
@@ -238,11 +231,13 @@ test('no token is in the database, a log, an event, an argument or an environmen
   for (const place of places) {
     expect(place).toMatch(/^agent-one\/attempts\/[^/]+\/(tokens\/\w+|token-masks\.json|stdout)$/);
   }
-  for (const { pid } of processesOf([server.root])) {
-    for (const what of ['cmdline', 'environ']) {
-      expect(found(readFileSync(`/proc/${pid}/${what}`))).toEqual([]);
-    }
-  }
+  const lives = processesOf([server.root]).filter(({ pid }) => {
+    const texts = ['cmdline', 'environ'].map((what) => read(`/proc/${pid}/${what}`));
+    expect(texts.flatMap(found)).toEqual([]);
+    return texts.every(({ length }) => length > 0);
+  });
+  // At least the server, the agent and the task.
+  expect(lives.length).toBeGreaterThanOrEqual(3);
   await ended(job);
   const told = await Promise.all([...submitted.keys()].map((id) => events(id)));
   expect(found(Buffer.from(JSON.stringify(told)))).toEqual([]);
@@ -252,55 +247,25 @@ test('no token is in the database, a log, an event, an argument or an environmen
   expect(issuer.seen.size).toBeGreaterThan(20);
 });
 
-test('a client by its key, and refresh tokens by a second exchange', async () => {
-  const exchange = exchangeSettings.parse({
-    ...{ issuer: issuer.issuer, clientId: KEY_CLIENT, keyFile: path.join(folder, 'key.pem') },
-    ...{ refresh: 'refresh-token', masterKeyFile: path.join(folder, 'master.keys') },
-    audiences: { storage: { audience: STORAGE, scope: 'files.read' } },
-  });
-  const opened = exchangeOf(exchange, silentLog);
-  const identity = { issuer: issuer.issuer, subject: 'dave' };
-  const dave = { token: 't1' as TokenId, tenant: 'physics', user: 'dave', scopes: [], identity };
-  const { downstream } = (await opened?.accompany(dave, logins.get('dave') ?? '')) ?? {};
-  expect(downstream).toMatchObject({ audiences: ['storage'], refused: [] });
-  const row = { ...downstream!, job: 'j1' as JobId, tenant: 'physics' };
-  const reseal = (_from: string, to: string): void => void (row.sealed = to);
-  const before = row.sealed;
-  const got = await opened?.minter.mint({ current: () => row, reseal }, 'storage');
-  expect(got?.kind).toBe('granted');
-  expect(row.sealed).not.toBe(before);
-});
-
-test('a foreign coordinator gets them as metadata, beside who calls', async () => {
-  const headers = Promise.withResolvers<Record<string, unknown>>();
-  const foreign = createServer();
-  foreign.on('stream', (stream, received) => {
-    headers.resolve(received);
-    stream.respond({ ':status': 200, 'content-type': 'application/grpc', 'grpc-status': '14' });
-    stream.end();
-  });
-  await new Promise<void>((resolve) => foreign.listen(0, '127.0.0.1', resolve));
-  const url = `grpc://127.0.0.1:${(foreign.address() as AddressInfo).port}`;
-  const coordinator = createGrpcCoordinator({ url, apiSecret: 'a-secret-of-both-ends' });
-  const who = { token: 't1' as TokenId, tenant: 'physics', user: 'ada', scopes: [] };
-  const request = { specs: [], idempotencyKey: null, bodyHash: null };
-  const downstreamTokens = { 'x-scaidrive-token': 'T1', 'x-tenant-id': 'biology' };
-  const call = coordinator.submit(who, { ...request, downstreamTokens });
-  await expect(call).rejects.toMatchObject({ code: 'UNAVAILABLE' });
-  expect(await headers.promise).toMatchObject({
-    ...{ 'x-scaidrive-token': 'T1', 'x-tenant-id': 'physics', 'x-user-id': 'ada' },
-  });
-  coordinator.close();
-  foreign.close();
-});
-
 const found = (bytes: Buffer): string[] => [...issuer.seen].filter((one) => bytes.includes(one));
 
+/** Empty where it has gone meanwhile. */
+function read(file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    const gone = ['ENOENT', 'ESRCH', 'EISDIR', 'ENXIO'];
+    if (gone.includes((error as NodeJS.ErrnoException).code ?? '')) return Buffer.alloc(0);
+    throw error;
+  }
+}
+
 /** Files below that hold a token. */
-function leftOf(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => {
-    const file = path.join(folder, name);
+function leftOf(below: string): string[] {
+  const names = readdirSync(below, { recursive: true, encoding: 'utf8' });
+  return names.filter((name) => {
+    const file = path.join(below, name);
     const kind = statSync(file, { throwIfNoEntry: false });
-    return kind?.isFile() && found(readFileSync(file)).length > 0;
+    return kind?.isFile() && found(read(file)).length > 0;
   });
 }
