@@ -110,6 +110,7 @@ test.each<[string, Answer]>([
   ['it does not know exchange', json(400, { error: 'unsupported_grant_type' })],
   ['it is overloaded', json(429, { error: 'slow_down' })],
   ['it is broken', json(500, { error: 'server_error' })],
+  ['it is not up to it now', json(400, { error: 'temporarily_unavailable' })],
   ['a proxy answers', (_request, response) => void response.writeHead(400).end('<html>')],
   ['there is no token in it', json(200, { token_type: 'Bearer' })],
   ['the token has a line break', json(200, { access_token: 'a\nb' })],

@@ -14,6 +14,8 @@ export const LONGEST_TOKEN = 16 * 1024;
 const TOKEN = /^[\x21-\x7e]+$/;
 /** Says that we, not the subject, are not believed: an operator's matter. */
 const OWN_FAULT = new Set(['invalid_client', 'unsupported_grant_type']);
+/** No decision, whatever the status: RFC 6749, section 4.1.2.1. */
+const UNDECIDED = new Set(['temporarily_unavailable', 'server_error']);
 
 export interface ClientOptions {
   /** Where it is may have to be found out first. Rejects while that is not known. */
@@ -81,6 +83,9 @@ async function ask(
   const code = body?.['error'];
   if (status < 400 || status >= 500 || status === 429 || typeof code !== 'string') {
     return { kind: 'unavailable', reason: `the token server answered ${status}` };
+  }
+  if (UNDECIDED.has(code)) {
+    return { kind: 'unavailable', reason: `the token server answered ${status} ${code}` };
   }
   const reason = refusal(code, body?.['error_description'], sent);
   if (!OWN_FAULT.has(code)) return { kind: 'refused', reason };

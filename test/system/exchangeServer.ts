@@ -32,8 +32,8 @@ export interface ExchangeServer {
   clientKey: KeyObject;
   /** A token as people come with it. */
   login(person: string): Promise<string>;
-  /** While set, every call is answered 503. */
-  away: boolean;
+  /** While set, every call is answered 503; `starts`: only those with a word for others. */
+  away: boolean | 'starts';
   /** Nobody gives these a token, whoever asks: `ada`, or `ada https://drive`. */
   refused: Set<string>;
   /** For these it does not take the client's word. */
@@ -92,7 +92,7 @@ export async function startExchangeServer(
   });
   const answer = provider.callback();
   http.on('request', (request, response) => {
-    if (server.away) response.writeHead(503).end();
+    if (server.away === true) response.writeHead(503).end();
     // Koa answers by a promise and handles its own failures.
     else void answer(request, response);
   });
@@ -159,6 +159,8 @@ async function exchange(
   const { provider, client, params } = ctx.oidc;
   server.asked.exchange++;
   const { audience, scope = '' } = params;
+  const isWord = params.subject_token_type === `${TOKEN_TYPE}jwt`;
+  if (server.away === 'starts' && isWord) throw new errors.TemporarilyUnavailable();
   const accountId = subjectOf(server, keys, params);
   if (server.refused.has(accountId) || server.refused.has(`${accountId} ${audience}`)) {
     throw new errors.InvalidTarget(`${accountId} may not use ${audience}`);
