@@ -19,6 +19,9 @@ export interface KeyFileOptions {
 /** What tokens of the file have as their issuer. */
 const KEY_FILE_ISSUER = 'key-file';
 
+/** Who can add a line can be anybody. */
+const EVERYBODY_WRITES = 0o002;
+
 type Keys = ReadonlyMap<string, GatewayKeyEntry>;
 
 export class KeyFile {
@@ -34,7 +37,11 @@ export class KeyFile {
   /** Rejects where the file cannot be read, so that a gateway does not start without it. */
   static async open(options: KeyFileOptions): Promise<KeyFile> {
     const file = new KeyFile(options);
-    await file.#now();
+    await file.#now().catch((error: DroverError) => {
+      const detail = `auth.keyFile (${options.path}): ${reasonOf(error.cause)}`;
+      const hint = 'Correct the file; `drover gateway-key create` prints entries for it.';
+      throw new DroverError('INVALID_ARGUMENT', detail, { hint, cause: error });
+    });
     return file;
   }
 
@@ -61,7 +68,8 @@ export class KeyFile {
   async #look(before: Promise<Keys>): Promise<Keys> {
     const { path, log } = this.#options;
     try {
-      const { mtimeMs, ctimeMs, size, ino } = await stat(path);
+      const { mtimeMs, ctimeMs, size, ino, mode } = await stat(path);
+      if ((mode & EVERYBODY_WRITES) !== 0) throw new Error('everybody may write to it');
       const stamp = [mtimeMs, ctimeMs, size, ino].join(' ');
       if (stamp === this.#stamp) return await before;
       const keys = parseKeyFile(await readFile(path, 'utf8'));
@@ -70,8 +78,8 @@ export class KeyFile {
       return keys;
     } catch (cause) {
       this.#stamp = '';
-      const why = cause instanceof Error ? cause.message : String(cause);
-      log.error({ path, err: why }, 'the key file cannot be read: none of its keys is taken');
+      const reason = reasonOf(cause);
+      log.error({ path, reason }, 'the key file cannot be read: none of its keys is taken');
       throw new DroverError('UNAVAILABLE', 'The key file of this gateway cannot be read', {
         hint: 'Whoever runs the gateway finds the reason in its log.',
         cause,
@@ -80,9 +88,14 @@ export class KeyFile {
   }
 }
 
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** By hash. Throws with the entry that does not fit. */
 function parseKeyFile(text: string): Map<string, GatewayKeyEntry> {
-  const document = parseDocument(text);
+  // A pretty error would show lines of the file.
+  const document = parseDocument(text, { prettyErrors: false });
   const [problem] = document.errors;
   if (problem) throw new Error(problem.message);
   const parsed = z.array(gatewayKeyEntry).safeParse(document.toJS() ?? []);
