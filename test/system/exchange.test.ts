@@ -2,7 +2,7 @@
  * Tokens of other services, in real processes: an OpenID provider with token exchange that nobody
  * here wrote, a controller with its gateway, an agent, and jobs that look at what they were given.
  */
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -12,7 +12,8 @@ import type { EventView } from '../../src/protocol/jobs.ts';
 import { processesOf } from '../support/processes.ts';
 import { startServer, type TestAgent, type TestServer } from '../support/server.ts';
 import { until } from '../support/wait.ts';
-import { CLIENT, startExchangeServer, type ExchangeServer } from './exchangeServer.ts';
+import { exchangeEnvironment, startExchangeServer } from './exchangeServer.ts';
+import type { ExchangeServer } from './exchangeServer.ts';
 
 const STORAGE = 'https://drive.example.org';
 const REGISTRY = 'https://atlas.example.org';
@@ -37,7 +38,14 @@ beforeAll(async () => {
   issuer = await startExchangeServer(PEOPLE);
   issuer.tokenSeconds = LIFE_SECONDS;
   for (const person of Object.keys(PEOPLE)) logins.set(person, await issuer.login(person));
-  server = await startServer({ env: settings() });
+  server = await startServer({
+    env: {
+      ...exchangeEnvironment(issuer, folder, AUDIENCES),
+      DROVER_LOG_LEVEL: 'debug',
+      DROVER_EXCHANGE_REFRESH: 'offline-access',
+      DROVER_EXCHANGE_ON_REFUSAL: 'stop',
+    },
+  });
 });
 afterAll(async () => {
   await server?.close();
@@ -45,35 +53,10 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-function settings(): Record<string, string> {
-  const keyFile = path.join(folder, 'key.pem');
-  const pem = issuer.clientKey.export({ type: 'pkcs8', format: 'pem' });
-  writeFileSync(keyFile, pem, { mode: 0o600 });
-  const masterKeyFile = path.join(folder, 'master.keys');
-  writeFileSync(masterKeyFile, `k1:${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
-  const clientSecretFile = path.join(folder, 'secret');
-  writeFileSync(clientSecretFile, `${CLIENT.secret}\n`, { mode: 0o600 });
-  const lab = {
-    ...{ name: 'lab', issuer: issuer.issuer, audience: 'https://drover', discovery: true },
-    ...{ claims: { tenant: 'org' }, defaultRoles: ['user'] },
-  };
-  const audiences = {
-    storage: { audience: STORAGE, scope: 'files.read', required: true },
-    registry: { audience: REGISTRY, scope: 'files.read', metadata: 'x-scaiatlas-token' },
-  };
-  return {
-    DROVER_LOG_LEVEL: 'debug',
-    DROVER_AUTH_ISSUERS: JSON.stringify([lab]),
-    DROVER_EXCHANGE_ISSUER: issuer.issuer,
-    DROVER_EXCHANGE_CLIENT_ID: CLIENT.id,
-    DROVER_EXCHANGE_CLIENT_SECRET_FILE: clientSecretFile,
-    DROVER_EXCHANGE_KEY_FILE: keyFile,
-    DROVER_EXCHANGE_MASTER_KEY_FILE: masterKeyFile,
-    DROVER_EXCHANGE_REFRESH: 'offline-access',
-    DROVER_EXCHANGE_ON_REFUSAL: 'stop',
-    DROVER_EXCHANGE_AUDIENCES: JSON.stringify(audiences),
-  };
-}
+const AUDIENCES = {
+  storage: { audience: STORAGE, scope: 'files.read', required: true },
+  registry: { audience: REGISTRY, scope: 'files.read', metadata: 'x-scaiatlas-token' },
+};
 
 const as = (person: string): DroverClient =>
   createClient({ url: server.url, token: logins.get(person) ?? '' });

@@ -10,8 +10,10 @@ import {
   type JsonWebKey,
   type KeyObject,
 } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import path from 'node:path';
 import {
   errors,
   Provider,
@@ -22,7 +24,7 @@ import {
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:';
 const SCOPE = 'files.read';
-export const CLIENT = { id: 'drover', secret: 'exchange-client-secret-1' };
+const CLIENT = { id: 'drover', secret: 'exchange-client-secret-1' };
 /** The same by a key: `private_key_jwt`. */
 export const KEY_CLIENT = 'drover-by-key';
 
@@ -219,4 +221,34 @@ async function login(issuer: string, person: string): Promise<string> {
   const { access_token: token } = (await response.json()) as { access_token?: string };
   if (!token) throw new Error(`${person} got no token: ${response.status}`);
   return token;
+}
+
+/** Settings of a server that lets these people in and exchanges their tokens. */
+export function exchangeEnvironment(
+  { issuer, clientKey }: ExchangeServer,
+  folder: string,
+  audiences: object,
+): Record<string, string> {
+  const file = (name: string, text: string): string => {
+    const place = path.join(folder, name);
+    writeFileSync(place, text, { mode: 0o600 });
+    return place;
+  };
+  const pem = clientKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+  const lab = {
+    ...{ name: 'lab', issuer, audience: 'https://drover', discovery: true },
+    ...{ claims: { tenant: 'org' }, defaultRoles: ['user'] },
+  };
+  return {
+    DROVER_AUTH_ISSUERS: JSON.stringify([lab]),
+    DROVER_EXCHANGE_ISSUER: issuer,
+    DROVER_EXCHANGE_CLIENT_ID: CLIENT.id,
+    DROVER_EXCHANGE_CLIENT_SECRET_FILE: file('secret', `${CLIENT.secret}\n`),
+    DROVER_EXCHANGE_KEY_FILE: file('key.pem', pem),
+    DROVER_EXCHANGE_MASTER_KEY_FILE: file(
+      'master.keys',
+      `k1:${randomBytes(32).toString('base64')}\n`,
+    ),
+    DROVER_EXCHANGE_AUDIENCES: JSON.stringify(audiences),
+  };
 }
