@@ -10,6 +10,7 @@ import { SCOPES } from '../model/token.ts';
 import type { Timers } from '../protocol/agent.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
 import type { Minter } from '../exchange/mint.ts';
+import { NO_POLICY, type PolicySource } from '../protocol/policy.ts';
 import type { SecretSource } from '../secrets/contract.ts';
 import type { Snapshot } from '../state/live.ts';
 import type { TellDefaults } from '../state/notices.ts';
@@ -64,6 +65,8 @@ export interface ControllerOptions {
   minter?: Minter | undefined;
   /** Where people can be told; absent: nowhere. */
   channels?: Channels;
+  /** What the site fills in and refuses; absent: nothing. */
+  policy?: PolicySource;
   clock: Clock;
   random: Random;
   log: Log;
@@ -107,9 +110,9 @@ export function createController(options: ControllerOptions): Controller {
   });
   const hintSchedule = (): void => scheduleLoop.hint();
   const mutate = createMutate(state, clock, committer, hintSchedule);
-  const { channels = new Map() } = options;
+  const { channels = new Map(), policy = NO_POLICY } = options;
   const common = { state, mutate, committer, history, clock, channels };
-  const jobs = createJobs({ ...common, reasons, pools });
+  const jobs = createJobs({ ...common, reasons, pools, policy });
   const checkpointAsks = new CheckpointAsks();
   const core = { state, mutate, committer, sessions, clock, random, checkpointAsks };
   const { timers, idleDevices = null } = settings;

@@ -103,6 +103,8 @@ const fleet = section({
   pools: z.record(z.string().min(1).max(100), poolSettings).default({}),
 });
 
+const policy = section({ file: text.default('') });
+
 const limits = section({
   listPage: z.int().min(1).max(500).default(500),
   streamsPerTenant: z.int().min(1).default(200),
@@ -127,6 +129,7 @@ const sections = z.strictObject({
   agent: agentSettings,
   idleDevices,
   fleet,
+  policy,
   limits,
 });
 export type Settings = z.output<typeof sections>;
@@ -239,7 +242,12 @@ function resolvePaths(settings: Settings, home: string | undefined): Settings {
     ...settings.agent.cache,
     folder: named ? expandHome(named, home) : `${dataDir}/cache`,
   };
-  return { ...settings, data: { dir }, blobs, agent: { ...settings.agent, dataDir, cache } };
+  const policyFile = expandHome(settings.policy.file, home);
+  return {
+    ...settings,
+    ...{ data: { dir }, blobs, policy: { file: policyFile } },
+    agent: { ...settings.agent, dataDir, cache },
+  };
 }
 
 function expandHome(path: string, home: string | undefined): string {

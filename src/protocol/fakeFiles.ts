@@ -13,6 +13,7 @@ export function fakeFiles(): Pick<
   | 'attemptTokens'
   | 'requestCheckpoint'
   | 'listAudit'
+  | 'policy'
   | 'recordAccess'
   | 'listData'
   | 'putData'
@@ -50,6 +51,7 @@ export function fakeFiles(): Pick<
     attemptSecrets: async () => ({ values: {}, token: null }),
     attemptTokens: async () => ({ tokens: [], refused: [], renewInMs: 60_000 }),
     listAudit: async () => ({ items: [], nextCursor: null }),
+    policy: async () => ({ text: '', loadedAtMs: null, problem: null }),
     recordAccess: async () => undefined,
   };
 }

@@ -25,6 +25,7 @@ export class FakeRest {
   readonly attemptSecrets = this.#files.attemptSecrets;
   readonly attemptTokens = this.#files.attemptTokens;
   readonly listAudit = this.#files.listAudit;
+  readonly policy = this.#files.policy;
   readonly recordAccess = this.#files.recordAccess;
   readonly listData = this.#files.listData;
   readonly putData = this.#files.putData;

@@ -16,6 +16,7 @@ import type { Observation, Timers } from '../../src/protocol/agent.ts';
 import type { JoinReply, JoinRequest, SyncReply, SyncRequest } from '../../src/protocol/agent.ts';
 import type { Coordinator } from '../../src/protocol/coordinator.ts';
 import { jobSpec, type SubmittedSpec } from '../../src/protocol/jobSpec.ts';
+import { NO_POLICY, type PolicySource } from '../../src/protocol/policy.ts';
 import type { TellDefaults } from '../../src/state/notices.ts';
 import type { History, Store, WriteBatch } from '../../src/store/contract.ts';
 import { openSqlite } from '../../src/store/dialects/sqlite.ts';
@@ -56,6 +57,7 @@ export interface TestControllerOptions {
   channels?: Channels;
   tell?: TellDefaults;
   minter?: Minter;
+  policy?: PolicySource;
 }
 
 export class TestController {
@@ -96,6 +98,7 @@ export class TestController {
       random,
       minter: this.#options.minter,
       channels: this.#options.channels ?? new Map(),
+      policy: this.#options.policy ?? NO_POLICY,
       log: this.#options.log ?? silentLog,
       settings: {
         clusterName: 'test',

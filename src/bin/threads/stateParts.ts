@@ -17,6 +17,7 @@ import { openSecrets } from '../../secrets/open.ts';
 import { exchangeOf } from '../exchange.ts';
 import { historyClient } from '../../store/historyCalls.ts';
 import { rebuild, type StoreSettings } from '../../store/open.ts';
+import { openPolicy } from '../policyFile.ts';
 import type { LogThreadOptions } from './logs.ts';
 import type { ThreadData } from './start.ts';
 import { died, log, logs, planner, reader, writer } from './stateThreads.ts';
@@ -28,6 +29,7 @@ export interface StateThreadOptions {
   secrets: SecretSettings;
   exchange: ExchangeSettings;
   notify: NotifySettings;
+  policyFile: string;
   tokens: { admin: string; join: string };
   level: string;
 }
@@ -60,6 +62,7 @@ async function boot(): Promise<void> {
   const begun = systemClock.bootMs();
   const nowMs = systemClock.now();
   const controllerRow = await writer.calls.lead(nowMs, clusterId);
+  const policy = await openPolicy(options.policyFile, { clock: systemClock, log });
   const snapshot = await rebuild(options.store, controllerRow, nowMs);
   const controller = createController({
     snapshot,
@@ -72,6 +75,7 @@ async function boot(): Promise<void> {
     secrets: openSecrets(options.secrets, process.env),
     minter: exchangeOf(options.exchange, log)?.minter,
     channels: await channels(),
+    policy,
     clock: systemClock,
     random: systemRandom,
     log,
@@ -95,6 +99,7 @@ async function boot(): Promise<void> {
     'the controller is up',
   );
   stop.push(
+    async () => policy.close(),
     () => controller.close(),
     () => logs.calls.close(),
     () => reader.calls.close(),

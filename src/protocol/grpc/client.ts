@@ -15,6 +15,7 @@ import * as jobs from './jobMessages.ts';
 import { checkpointCalls } from './checkpointCalls.ts';
 import { dataCalls } from './dataCalls.ts';
 import { downstreamToWire } from './downstreamMessages.ts';
+import { policyCalls } from './policyMessages.ts';
 import { scheduleCalls } from './scheduleCalls.ts';
 import { tenantCalls } from './tenantCalls.ts';
 import { specToWire } from './specMessages.ts';
@@ -30,6 +31,7 @@ export function createGrpcCoordinator(options: GrpcCoordinatorOptions): GrpcCoor
     ...checkpointCalls(connection),
     ...scheduleCalls(connection),
     ...dataCalls(connection),
+    ...policyCalls(connection),
     ...auditCalls(connection),
     ...tenantCalls(connection),
     ...agentCalls(connection),

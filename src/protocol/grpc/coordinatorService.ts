@@ -19,6 +19,7 @@ import { heldFor, logMethods } from './logService.ts';
 import { pageFields, pageOf, taskPageOf } from './paging.ts';
 import { dataMethods } from './dataService.ts';
 import { downstreamFromWire } from './downstreamMessages.ts';
+import { policyMethods } from './policyMessages.ts';
 import { scheduleMethods } from './scheduleService.ts';
 import { tenantMethods } from './tenantService.ts';
 import { specFromWire } from './specMessages.ts';
@@ -45,6 +46,7 @@ export function coordinatorService(
     ...fleetMethods(options),
     ...scheduleMethods(options.coordinator),
     ...dataMethods(options.coordinator),
+    ...policyMethods(options.coordinator),
     ...tenantMethods(options),
     ...gatewayMethods(options),
   };

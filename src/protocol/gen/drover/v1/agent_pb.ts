@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file drover/v1/agent.proto.
  */
 export const file_drover_v1_agent: GenFile = /*@__PURE__*/
-  fileDesc("ChVkcm92ZXIvdjEvYWdlbnQucHJvdG8SCWRyb3Zlci52MSKGAQoPV29ya2VyUmVzb3VyY2VzEhIKCmNwdV9taWxsaXMYASABKAMSFAoMbWVtb3J5X2J5dGVzGAIgASgDEiIKB2RldmljZXMYAyADKAsyES5kcm92ZXIudjEuRGV2aWNlEhIKCmZpcnN0X3BvcnQYBCABKAUSEQoJbGFzdF9wb3J0GAUgASgFIjkKCkFnZW50VGVybXMSDwoHdGVuYW50cxgBIAMoCRIaChJpbnRlcnJ1cHRpYmxlX29ubHkYAiABKAgi0AIKC0pvaW5SZXF1ZXN0EgwKBG5hbWUYASABKAkSDwoHbWFjaGluZRgCIAEoCRIPCgdib290X2lkGAMgASgJEg8KB2FkZHJlc3MYBCABKAkSDwoHbmV0d29yaxgFIAEoCRIVCg1hZ2VudF92ZXJzaW9uGAYgASgJEhQKDGNhcGFiaWxpdGllcxgHIAMoCRI6CgphdHRyaWJ1dGVzGAggAygLMiYuZHJvdmVyLnYxLkpvaW5SZXF1ZXN0LkF0dHJpYnV0ZXNFbnRyeRItCglyZXNvdXJjZXMYCSABKAsyGi5kcm92ZXIudjEuV29ya2VyUmVzb3VyY2VzEiQKBXRlcm1zGAogASgLMhUuZHJvdmVyLnYxLkFnZW50VGVybXMaMQoPQXR0cmlidXRlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiaQoGVGltZXJzEhcKD3dvcmtlcl9sZWFzZV9tcxgBIAEoAxIYChBhdHRlbXB0X2xlYXNlX21zGAIgASgDEhYKDmtpbGxfbWFyZ2luX21zGAMgASgDEhQKDGxvbmdfcG9sbF9tcxgEIAEoAyJzCgxKb2luUmVzcG9uc2USDgoGd29ya2VyGAEgASgJEg0KBXRva2VuGAIgASgJEhIKCmNsdXN0ZXJfaWQYAyABKAkSDQoFZXBvY2gYBCABKAMSIQoGdGltZXJzGAUgASgLMhEuZHJvdmVyLnYxLlRpbWVycyLgBAoLT2JzZXJ2YXRpb24SCwoDdWlkGAEgASgJEiYKBXN0YXRlGAIgASgOMhcuZHJvdmVyLnYxLkF0dGVtcHRTdGF0ZRIiCgVjYXVzZRgDIAEoDjITLmRyb3Zlci52MS5FbmRDYXVzZRIWCglleGl0X2NvZGUYBCABKAVIAIgBARITCgZzaWduYWwYBSABKAlIAYgBARIUCgdtZXNzYWdlGAYgASgJSAKIAQESFwoKaG9zdF9mYXVsdBgHIAEoCEgDiAEBEhkKDHN0ZG91dF9ieXRlcxgIIAEoA0gEiAEBEhkKDHN0ZGVycl9ieXRlcxgJIAEoA0gFiAEBEjAKBWZhY3RzGAogAygLMiEuZHJvdmVyLnYxLk9ic2VydmF0aW9uLkZhY3RzRW50cnkSFQoIcHJvZ3Jlc3MYCyABKAlIBogBARItCgZyZXN1bHQYDCABKAsyGC5kcm92ZXIudjEuQXR0ZW1wdFJlc3VsdEgHiAEBEhAKCHVuc3RvcmVkGA0gASgIEgwKBGhlbGQYDiABKAgSKQoEaWRsZRgPIAEoCzIWLmRyb3Zlci52MS5JZGxlRGV2aWNlc0gIiAEBGiwKCkZhY3RzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIMCgpfZXhpdF9jb2RlQgkKB19zaWduYWxCCgoIX21lc3NhZ2VCDQoLX2hvc3RfZmF1bHRCDwoNX3N0ZG91dF9ieXRlc0IPCg1fc3RkZXJyX2J5dGVzQgsKCV9wcm9ncmVzc0IJCgdfcmVzdWx0QgcKBV9pZGxlIiwKC0lkbGVEZXZpY2VzEg8KB21lc3NhZ2UYASABKAkSDAoEc3RvcBgCIAEoCCIwCg1BdHRlbXB0UmVzdWx0EhAKCG1hbmlmZXN0GAEgASgJEg0KBWJ5dGVzGAIgASgDInoKFEFkZENoZWNrcG9pbnRSZXF1ZXN0EgsKA3VpZBgBIAEoCRIQCghtYW5pZmVzdBgCIAEoCRINCgVieXRlcxgDIAEoAxINCgVmaWxlcxgEIAEoBRIOCgZyZWFzb24YBSABKAkSFQoNdGFrZW5fYm9vdF9tcxgGIAEoAyIXChVBZGRDaGVja3BvaW50UmVzcG9uc2UiJAoVQXR0ZW1wdFNlY3JldHNSZXF1ZXN0EgsKA3VpZBgBIAEoCSKkAQoWQXR0ZW1wdFNlY3JldHNSZXNwb25zZRI9CgZ2YWx1ZXMYASADKAsyLS5kcm92ZXIudjEuQXR0ZW1wdFNlY3JldHNSZXNwb25zZS5WYWx1ZXNFbnRyeRISCgV0b2tlbhgCIAEoCUgAiAEBGi0KC1ZhbHVlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCAoGX3Rva2VuIiMKFEF0dGVtcHRUb2tlbnNSZXF1ZXN0EgsKA3VpZBgBIAEoCSJJCg9Eb3duc3RyZWFtVG9rZW4SEAoIYXVkaWVuY2UYASABKAkSDQoFdG9rZW4YAiABKAkSFQoNZXhwaXJlc19hdF9tcxgDIAEoAyKFAQoVQXR0ZW1wdFRva2Vuc1Jlc3BvbnNlEioKBnRva2VucxgBIAMoCzIaLmRyb3Zlci52MS5Eb3duc3RyZWFtVG9rZW4SKwoHcmVmdXNlZBgCIAMoCzIaLmRyb3Zlci52MS5BdWRpZW5jZVJlZnVzYWwSEwoLcmVuZXdfaW5fbXMYAyABKAMiIwoUQXR0ZW1wdEFjY2Vzc1JlcXVlc3QSCwoDdWlkGAEgASgJIm0KFUF0dGVtcHRBY2Nlc3NSZXNwb25zZRITCgZ0ZW5hbnQYASABKAlIAIgBARIQCgNqb2IYAiABKAlIAYgBARIRCgR0YXNrGAMgASgJSAKIAQFCCQoHX3RlbmFudEIGCgRfam9iQgcKBV90YXNrIpEBCgtTeW5jUmVxdWVzdBIOCgZ3b3JrZXIYASABKAkSDwoHYm9vdF9pZBgCIAEoCRINCgVzdGFydBgDIAEoAxILCgNzZXEYBCABKAMSKAoIb2JzZXJ2ZWQYBSADKAsyFi5kcm92ZXIudjEuT2JzZXJ2YXRpb24SDAoEd2FpdBgGIAEoCBINCgVlcG9jaBgHIAEoAyItCgpHYW5nTWVtYmVyEg4KBndvcmtlchgBIAEoCRIPCgdhZGRyZXNzGAIgASgJIjsKCkdhbmdNYXN0ZXISDgoGd29ya2VyGAEgASgJEg8KB2FkZHJlc3MYAiABKAkSDAoEcG9ydBgDIAEoBSK6AQoJR2FuZ09yZGVyEgwKBHJhbmsYASABKAUSDAoEc2l6ZRgCIAEoBRINCgVyb3VuZBgDIAEoBRINCgV0b2tlbhgEIAEoCRIOCgZ3b3JrZXIYBSABKAkSJQoGbWFzdGVyGAYgASgLMhUuZHJvdmVyLnYxLkdhbmdNYXN0ZXISJgoHbWVtYmVycxgHIAMoCzIVLmRyb3Zlci52MS5HYW5nTWVtYmVyEhQKDHZpc2libGVfZ3B1cxgIIAMoBSIqCgtEZXZpY2VHcmFudBINCgVpbmRleBgBIAEoBRIMCgRraW5kGAIgASgJIrYGCgxBdHRlbXB0T3JkZXISCwoDdWlkGAEgASgJEgsKA2pvYhgCIAEoCRIMCgR0YXNrGAMgASgJEg0KBWluZGV4GAQgASgFEgkKAW4YBSABKAUSDwoHY29tbWFuZBgGIAMoCRItCgNlbnYYByADKAsyIC5kcm92ZXIudjEuQXR0ZW1wdE9yZGVyLkVudkVudHJ5Eg8KB3dvcmtkaXIYCCABKAkSEgoKY3B1X21pbGxpcxgJIAEoAxIUCgxtZW1vcnlfYnl0ZXMYCiABKAMSJwoHZGV2aWNlcxgLIAMoCzIWLmRyb3Zlci52MS5EZXZpY2VHcmFudBINCgVzaGFyZRgMIAEoBRINCgVwb3J0cxgNIAMoBRIQCghncmFjZV9tcxgOIAEoAxIYChBhdHRlbXB0X2xlYXNlX21zGA8gASgDEiIKBGdhbmcYECABKAsyFC5kcm92ZXIudjEuR2FuZ09yZGVyEiIKBGNvZGUYHiABKAsyDy5kcm92ZXIudjEuQ29kZUgAiAEBEiAKBmlucHV0cxgfIAMoCzIQLmRyb3Zlci52MS5JbnB1dBIwCgtlbnZpcm9ubWVudBggIAEoCzIWLmRyb3Zlci52MS5FbnZpcm9ubWVudEgBiAEBEjEKCmNoZWNrcG9pbnQYISABKAsyGC5kcm92ZXIudjEuQ2hlY2twb2ludGluZ0gCiAEBEg8KB3Jlc3RvcmUYIiADKAkSJQoHc2VjcmV0cxgjIAMoCzIULmRyb3Zlci52MS5TZWNyZXRVc2USDwoHb3V0cHV0cxgkIAMoCRIaChJrZWVwX29uX2ZhaWx1cmVfbXMYJSABKAMSFQoNdGltZV9saW1pdF9tcxgmIAEoAxISCgptYXlfc3VibWl0GCcgASgIEiYKBGlkbGUYKCABKAsyEy5kcm92ZXIudjEuSWRsZVJ1bGVIA4gBARISCgpkb3duc3RyZWFtGCkgASgIGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBwoFX2NvZGVCDgoMX2Vudmlyb25tZW50Qg0KC19jaGVja3BvaW50QgcKBV9pZGxlIk4KCVN0b3BPcmRlchILCgN1aWQYASABKAkSIgoFY2F1c2UYAiABKA4yEy5kcm92ZXIudjEuRW5kQ2F1c2USEAoIZ3JhY2VfbXMYAyABKAMiMgoLVHVubmVsT3JkZXISEwoLZ2F0ZXdheV91cmwYASABKAkSDgoGdGlja2V0GAIgASgJIokCCgxTeW5jUmVzcG9uc2USEgoKY2x1c3Rlcl9pZBgBIAEoCRINCgVlcG9jaBgCIAEoAxISCgpnZW5lcmF0aW9uGAMgASgDEigKB2Rlc2lyZWQYBCADKAsyFy5kcm92ZXIudjEuQXR0ZW1wdE9yZGVyEiIKBHN0b3AYBSADKAsyFC5kcm92ZXIudjEuU3RvcE9yZGVyEhQKDGFja25vd2xlZGdlZBgGIAMoCRInCgd0dW5uZWxzGAcgAygLMhYuZHJvdmVyLnYxLlR1bm5lbE9yZGVyEiEKBnRpbWVycxgIIAEoCzIRLmRyb3Zlci52MS5UaW1lcnMSEgoKY2hlY2twb2ludBgeIAMoCSJtCghMb2dDaHVuaxILCgN1aWQYASABKAkSJAoGc3RyZWFtGAIgASgOMhQuZHJvdmVyLnYxLkxvZ1N0cmVhbRIOCgZvZmZzZXQYAyABKAMSDQoFYXRfbXMYBCABKAMSDwoHY29udGVudBgFIAEoDCI4ChFBcHBlbmRMb2dzUmVxdWVzdBIjCgZjaHVua3MYASADKAsyEy5kcm92ZXIudjEuTG9nQ2h1bmsiSwoGTG9nQWNrEgsKA3VpZBgBIAEoCRIkCgZzdHJlYW0YAiABKA4yFC5kcm92ZXIudjEuTG9nU3RyZWFtEg4KBm9mZnNldBgDIAEoAyI1ChJBcHBlbmRMb2dzUmVzcG9uc2USHwoEYWNrcxgBIAMoCzIRLmRyb3Zlci52MS5Mb2dBY2sylwQKBUFnZW50EjcKBEpvaW4SFi5kcm92ZXIudjEuSm9pblJlcXVlc3QaFy5kcm92ZXIudjEuSm9pblJlc3BvbnNlEjcKBFN5bmMSFi5kcm92ZXIudjEuU3luY1JlcXVlc3QaFy5kcm92ZXIudjEuU3luY1Jlc3BvbnNlEkkKCkFwcGVuZExvZ3MSHC5kcm92ZXIudjEuQXBwZW5kTG9nc1JlcXVlc3QaHS5kcm92ZXIudjEuQXBwZW5kTG9nc1Jlc3BvbnNlElIKDUFkZENoZWNrcG9pbnQSHy5kcm92ZXIudjEuQWRkQ2hlY2twb2ludFJlcXVlc3QaIC5kcm92ZXIudjEuQWRkQ2hlY2twb2ludFJlc3BvbnNlElUKDkF0dGVtcHRTZWNyZXRzEiAuZHJvdmVyLnYxLkF0dGVtcHRTZWNyZXRzUmVxdWVzdBohLmRyb3Zlci52MS5BdHRlbXB0U2VjcmV0c1Jlc3BvbnNlElIKDUF0dGVtcHRUb2tlbnMSHy5kcm92ZXIudjEuQXR0ZW1wdFRva2Vuc1JlcXVlc3QaIC5kcm92ZXIudjEuQXR0ZW1wdFRva2Vuc1Jlc3BvbnNlElIKDUF0dGVtcHRBY2Nlc3MSHy5kcm92ZXIudjEuQXR0ZW1wdEFjY2Vzc1JlcXVlc3QaIC5kcm92ZXIudjEuQXR0ZW1wdEFjY2Vzc1Jlc3BvbnNlYgZwcm90bzM", [file_drover_v1_fleet, file_drover_v1_job]);
+  fileDesc("ChVkcm92ZXIvdjEvYWdlbnQucHJvdG8SCWRyb3Zlci52MSKGAQoPV29ya2VyUmVzb3VyY2VzEhIKCmNwdV9taWxsaXMYASABKAMSFAoMbWVtb3J5X2J5dGVzGAIgASgDEiIKB2RldmljZXMYAyADKAsyES5kcm92ZXIudjEuRGV2aWNlEhIKCmZpcnN0X3BvcnQYBCABKAUSEQoJbGFzdF9wb3J0GAUgASgFIjkKCkFnZW50VGVybXMSDwoHdGVuYW50cxgBIAMoCRIaChJpbnRlcnJ1cHRpYmxlX29ubHkYAiABKAgi0AIKC0pvaW5SZXF1ZXN0EgwKBG5hbWUYASABKAkSDwoHbWFjaGluZRgCIAEoCRIPCgdib290X2lkGAMgASgJEg8KB2FkZHJlc3MYBCABKAkSDwoHbmV0d29yaxgFIAEoCRIVCg1hZ2VudF92ZXJzaW9uGAYgASgJEhQKDGNhcGFiaWxpdGllcxgHIAMoCRI6CgphdHRyaWJ1dGVzGAggAygLMiYuZHJvdmVyLnYxLkpvaW5SZXF1ZXN0LkF0dHJpYnV0ZXNFbnRyeRItCglyZXNvdXJjZXMYCSABKAsyGi5kcm92ZXIudjEuV29ya2VyUmVzb3VyY2VzEiQKBXRlcm1zGAogASgLMhUuZHJvdmVyLnYxLkFnZW50VGVybXMaMQoPQXR0cmlidXRlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiaQoGVGltZXJzEhcKD3dvcmtlcl9sZWFzZV9tcxgBIAEoAxIYChBhdHRlbXB0X2xlYXNlX21zGAIgASgDEhYKDmtpbGxfbWFyZ2luX21zGAMgASgDEhQKDGxvbmdfcG9sbF9tcxgEIAEoAyJzCgxKb2luUmVzcG9uc2USDgoGd29ya2VyGAEgASgJEg0KBXRva2VuGAIgASgJEhIKCmNsdXN0ZXJfaWQYAyABKAkSDQoFZXBvY2gYBCABKAMSIQoGdGltZXJzGAUgASgLMhEuZHJvdmVyLnYxLlRpbWVycyLgBAoLT2JzZXJ2YXRpb24SCwoDdWlkGAEgASgJEiYKBXN0YXRlGAIgASgOMhcuZHJvdmVyLnYxLkF0dGVtcHRTdGF0ZRIiCgVjYXVzZRgDIAEoDjITLmRyb3Zlci52MS5FbmRDYXVzZRIWCglleGl0X2NvZGUYBCABKAVIAIgBARITCgZzaWduYWwYBSABKAlIAYgBARIUCgdtZXNzYWdlGAYgASgJSAKIAQESFwoKaG9zdF9mYXVsdBgHIAEoCEgDiAEBEhkKDHN0ZG91dF9ieXRlcxgIIAEoA0gEiAEBEhkKDHN0ZGVycl9ieXRlcxgJIAEoA0gFiAEBEjAKBWZhY3RzGAogAygLMiEuZHJvdmVyLnYxLk9ic2VydmF0aW9uLkZhY3RzRW50cnkSFQoIcHJvZ3Jlc3MYCyABKAlIBogBARItCgZyZXN1bHQYDCABKAsyGC5kcm92ZXIudjEuQXR0ZW1wdFJlc3VsdEgHiAEBEhAKCHVuc3RvcmVkGA0gASgIEgwKBGhlbGQYDiABKAgSKQoEaWRsZRgPIAEoCzIWLmRyb3Zlci52MS5JZGxlRGV2aWNlc0gIiAEBGiwKCkZhY3RzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIMCgpfZXhpdF9jb2RlQgkKB19zaWduYWxCCgoIX21lc3NhZ2VCDQoLX2hvc3RfZmF1bHRCDwoNX3N0ZG91dF9ieXRlc0IPCg1fc3RkZXJyX2J5dGVzQgsKCV9wcm9ncmVzc0IJCgdfcmVzdWx0QgcKBV9pZGxlIiwKC0lkbGVEZXZpY2VzEg8KB21lc3NhZ2UYASABKAkSDAoEc3RvcBgCIAEoCCIwCg1BdHRlbXB0UmVzdWx0EhAKCG1hbmlmZXN0GAEgASgJEg0KBWJ5dGVzGAIgASgDInoKFEFkZENoZWNrcG9pbnRSZXF1ZXN0EgsKA3VpZBgBIAEoCRIQCghtYW5pZmVzdBgCIAEoCRINCgVieXRlcxgDIAEoAxINCgVmaWxlcxgEIAEoBRIOCgZyZWFzb24YBSABKAkSFQoNdGFrZW5fYm9vdF9tcxgGIAEoAyIXChVBZGRDaGVja3BvaW50UmVzcG9uc2UiJAoVQXR0ZW1wdFNlY3JldHNSZXF1ZXN0EgsKA3VpZBgBIAEoCSKkAQoWQXR0ZW1wdFNlY3JldHNSZXNwb25zZRI9CgZ2YWx1ZXMYASADKAsyLS5kcm92ZXIudjEuQXR0ZW1wdFNlY3JldHNSZXNwb25zZS5WYWx1ZXNFbnRyeRISCgV0b2tlbhgCIAEoCUgAiAEBGi0KC1ZhbHVlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCAoGX3Rva2VuIiMKFEF0dGVtcHRUb2tlbnNSZXF1ZXN0EgsKA3VpZBgBIAEoCSJJCg9Eb3duc3RyZWFtVG9rZW4SEAoIYXVkaWVuY2UYASABKAkSDQoFdG9rZW4YAiABKAkSFQoNZXhwaXJlc19hdF9tcxgDIAEoAyKFAQoVQXR0ZW1wdFRva2Vuc1Jlc3BvbnNlEioKBnRva2VucxgBIAMoCzIaLmRyb3Zlci52MS5Eb3duc3RyZWFtVG9rZW4SKwoHcmVmdXNlZBgCIAMoCzIaLmRyb3Zlci52MS5BdWRpZW5jZVJlZnVzYWwSEwoLcmVuZXdfaW5fbXMYAyABKAMiIwoUQXR0ZW1wdEFjY2Vzc1JlcXVlc3QSCwoDdWlkGAEgASgJIm0KFUF0dGVtcHRBY2Nlc3NSZXNwb25zZRITCgZ0ZW5hbnQYASABKAlIAIgBARIQCgNqb2IYAiABKAlIAYgBARIRCgR0YXNrGAMgASgJSAKIAQFCCQoHX3RlbmFudEIGCgRfam9iQgcKBV90YXNrIrYBCgtTeW5jUmVxdWVzdBIOCgZ3b3JrZXIYASABKAkSDwoHYm9vdF9pZBgCIAEoCRINCgVzdGFydBgDIAEoAxILCgNzZXEYBCABKAMSKAoIb2JzZXJ2ZWQYBSADKAsyFi5kcm92ZXIudjEuT2JzZXJ2YXRpb24SDAoEd2FpdBgGIAEoCBINCgVlcG9jaBgHIAEoAxIjCgRoZWxkGAggASgLMhUuZHJvdmVyLnYxLkhlbGRJbnB1dHMiMgoKSGVsZElucHV0cxIkCgZpbnB1dHMYASADKAsyFC5kcm92ZXIudjEuSGVsZElucHV0IigKCUhlbGRJbnB1dBIMCgRoYXNoGAEgASgJEg0KBWJ5dGVzGAIgASgDIi0KCkdhbmdNZW1iZXISDgoGd29ya2VyGAEgASgJEg8KB2FkZHJlc3MYAiABKAkiOwoKR2FuZ01hc3RlchIOCgZ3b3JrZXIYASABKAkSDwoHYWRkcmVzcxgCIAEoCRIMCgRwb3J0GAMgASgFIroBCglHYW5nT3JkZXISDAoEcmFuaxgBIAEoBRIMCgRzaXplGAIgASgFEg0KBXJvdW5kGAMgASgFEg0KBXRva2VuGAQgASgJEg4KBndvcmtlchgFIAEoCRIlCgZtYXN0ZXIYBiABKAsyFS5kcm92ZXIudjEuR2FuZ01hc3RlchImCgdtZW1iZXJzGAcgAygLMhUuZHJvdmVyLnYxLkdhbmdNZW1iZXISFAoMdmlzaWJsZV9ncHVzGAggAygFIioKC0RldmljZUdyYW50Eg0KBWluZGV4GAEgASgFEgwKBGtpbmQYAiABKAkitgYKDEF0dGVtcHRPcmRlchILCgN1aWQYASABKAkSCwoDam9iGAIgASgJEgwKBHRhc2sYAyABKAkSDQoFaW5kZXgYBCABKAUSCQoBbhgFIAEoBRIPCgdjb21tYW5kGAYgAygJEi0KA2VudhgHIAMoCzIgLmRyb3Zlci52MS5BdHRlbXB0T3JkZXIuRW52RW50cnkSDwoHd29ya2RpchgIIAEoCRISCgpjcHVfbWlsbGlzGAkgASgDEhQKDG1lbW9yeV9ieXRlcxgKIAEoAxInCgdkZXZpY2VzGAsgAygLMhYuZHJvdmVyLnYxLkRldmljZUdyYW50Eg0KBXNoYXJlGAwgASgFEg0KBXBvcnRzGA0gAygFEhAKCGdyYWNlX21zGA4gASgDEhgKEGF0dGVtcHRfbGVhc2VfbXMYDyABKAMSIgoEZ2FuZxgQIAEoCzIULmRyb3Zlci52MS5HYW5nT3JkZXISIgoEY29kZRgeIAEoCzIPLmRyb3Zlci52MS5Db2RlSACIAQESIAoGaW5wdXRzGB8gAygLMhAuZHJvdmVyLnYxLklucHV0EjAKC2Vudmlyb25tZW50GCAgASgLMhYuZHJvdmVyLnYxLkVudmlyb25tZW50SAGIAQESMQoKY2hlY2twb2ludBghIAEoCzIYLmRyb3Zlci52MS5DaGVja3BvaW50aW5nSAKIAQESDwoHcmVzdG9yZRgiIAMoCRIlCgdzZWNyZXRzGCMgAygLMhQuZHJvdmVyLnYxLlNlY3JldFVzZRIPCgdvdXRwdXRzGCQgAygJEhoKEmtlZXBfb25fZmFpbHVyZV9tcxglIAEoAxIVCg10aW1lX2xpbWl0X21zGCYgASgDEhIKCm1heV9zdWJtaXQYJyABKAgSJgoEaWRsZRgoIAEoCzITLmRyb3Zlci52MS5JZGxlUnVsZUgDiAEBEhIKCmRvd25zdHJlYW0YKSABKAgaKgoIRW52RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIHCgVfY29kZUIOCgxfZW52aXJvbm1lbnRCDQoLX2NoZWNrcG9pbnRCBwoFX2lkbGUiTgoJU3RvcE9yZGVyEgsKA3VpZBgBIAEoCRIiCgVjYXVzZRgCIAEoDjITLmRyb3Zlci52MS5FbmRDYXVzZRIQCghncmFjZV9tcxgDIAEoAyIyCgtUdW5uZWxPcmRlchITCgtnYXRld2F5X3VybBgBIAEoCRIOCgZ0aWNrZXQYAiABKAkiiQIKDFN5bmNSZXNwb25zZRISCgpjbHVzdGVyX2lkGAEgASgJEg0KBWVwb2NoGAIgASgDEhIKCmdlbmVyYXRpb24YAyABKAMSKAoHZGVzaXJlZBgEIAMoCzIXLmRyb3Zlci52MS5BdHRlbXB0T3JkZXISIgoEc3RvcBgFIAMoCzIULmRyb3Zlci52MS5TdG9wT3JkZXISFAoMYWNrbm93bGVkZ2VkGAYgAygJEicKB3R1bm5lbHMYByADKAsyFi5kcm92ZXIudjEuVHVubmVsT3JkZXISIQoGdGltZXJzGAggASgLMhEuZHJvdmVyLnYxLlRpbWVycxISCgpjaGVja3BvaW50GB4gAygJIm0KCExvZ0NodW5rEgsKA3VpZBgBIAEoCRIkCgZzdHJlYW0YAiABKA4yFC5kcm92ZXIudjEuTG9nU3RyZWFtEg4KBm9mZnNldBgDIAEoAxINCgVhdF9tcxgEIAEoAxIPCgdjb250ZW50GAUgASgMIjgKEUFwcGVuZExvZ3NSZXF1ZXN0EiMKBmNodW5rcxgBIAMoCzITLmRyb3Zlci52MS5Mb2dDaHVuayJLCgZMb2dBY2sSCwoDdWlkGAEgASgJEiQKBnN0cmVhbRgCIAEoDjIULmRyb3Zlci52MS5Mb2dTdHJlYW0SDgoGb2Zmc2V0GAMgASgDIjUKEkFwcGVuZExvZ3NSZXNwb25zZRIfCgRhY2tzGAEgAygLMhEuZHJvdmVyLnYxLkxvZ0FjazKXBAoFQWdlbnQSNwoESm9pbhIWLmRyb3Zlci52MS5Kb2luUmVxdWVzdBoXLmRyb3Zlci52MS5Kb2luUmVzcG9uc2USNwoEU3luYxIWLmRyb3Zlci52MS5TeW5jUmVxdWVzdBoXLmRyb3Zlci52MS5TeW5jUmVzcG9uc2USSQoKQXBwZW5kTG9ncxIcLmRyb3Zlci52MS5BcHBlbmRMb2dzUmVxdWVzdBodLmRyb3Zlci52MS5BcHBlbmRMb2dzUmVzcG9uc2USUgoNQWRkQ2hlY2twb2ludBIfLmRyb3Zlci52MS5BZGRDaGVja3BvaW50UmVxdWVzdBogLmRyb3Zlci52MS5BZGRDaGVja3BvaW50UmVzcG9uc2USVQoOQXR0ZW1wdFNlY3JldHMSIC5kcm92ZXIudjEuQXR0ZW1wdFNlY3JldHNSZXF1ZXN0GiEuZHJvdmVyLnYxLkF0dGVtcHRTZWNyZXRzUmVzcG9uc2USUgoNQXR0ZW1wdFRva2VucxIfLmRyb3Zlci52MS5BdHRlbXB0VG9rZW5zUmVxdWVzdBogLmRyb3Zlci52MS5BdHRlbXB0VG9rZW5zUmVzcG9uc2USUgoNQXR0ZW1wdEFjY2VzcxIfLmRyb3Zlci52MS5BdHRlbXB0QWNjZXNzUmVxdWVzdBogLmRyb3Zlci52MS5BdHRlbXB0QWNjZXNzUmVzcG9uc2ViBnByb3RvMw", [file_drover_v1_fleet, file_drover_v1_job]);
 
 /**
  * What a worker has.
@@ -689,6 +689,13 @@ export type SyncRequest = Message<"drover.v1.SyncRequest"> & {
    * @generated from field: int64 epoch = 7;
    */
   epoch: bigint;
+
+  /**
+   * The largest inputs of jobs that it has already; absent: as it said in this epoch.
+   *
+   * @generated from field: drover.v1.HeldInputs held = 8;
+   */
+  held?: HeldInputs | undefined;
 };
 
 /**
@@ -697,6 +704,49 @@ export type SyncRequest = Message<"drover.v1.SyncRequest"> & {
  */
 export const SyncRequestSchema: GenMessage<SyncRequest> = /*@__PURE__*/
   messageDesc(file_drover_v1_agent, 17);
+
+/**
+ * What is fetched to a machine no more.
+ *
+ * @generated from message drover.v1.HeldInputs
+ */
+export type HeldInputs = Message<"drover.v1.HeldInputs"> & {
+  /**
+   * @generated from field: repeated drover.v1.HeldInput inputs = 1;
+   */
+  inputs: HeldInput[];
+};
+
+/**
+ * Describes the message drover.v1.HeldInputs.
+ * Use `create(HeldInputsSchema)` to create a new message.
+ */
+export const HeldInputsSchema: GenMessage<HeldInputs> = /*@__PURE__*/
+  messageDesc(file_drover_v1_agent, 18);
+
+/**
+ * A blob, or a folder by its manifest.
+ *
+ * @generated from message drover.v1.HeldInput
+ */
+export type HeldInput = Message<"drover.v1.HeldInput"> & {
+  /**
+   * @generated from field: string hash = 1;
+   */
+  hash: string;
+
+  /**
+   * @generated from field: int64 bytes = 2;
+   */
+  bytes: bigint;
+};
+
+/**
+ * Describes the message drover.v1.HeldInput.
+ * Use `create(HeldInputSchema)` to create a new message.
+ */
+export const HeldInputSchema: GenMessage<HeldInput> = /*@__PURE__*/
+  messageDesc(file_drover_v1_agent, 19);
 
 /**
  * A member of a gang, for people.
@@ -722,7 +772,7 @@ export type GangMember = Message<"drover.v1.GangMember"> & {
  * Use `create(GangMemberSchema)` to create a new message.
  */
 export const GangMemberSchema: GenMessage<GangMember> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 18);
+  messageDesc(file_drover_v1_agent, 20);
 
 /**
  * Where the members of a gang meet.
@@ -753,7 +803,7 @@ export type GangMaster = Message<"drover.v1.GangMaster"> & {
  * Use `create(GangMasterSchema)` to create a new message.
  */
 export const GangMasterSchema: GenMessage<GangMaster> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 19);
+  messageDesc(file_drover_v1_agent, 21);
 
 /**
  * What a member of a gang must know to meet the others before its command starts.
@@ -817,7 +867,7 @@ export type GangOrder = Message<"drover.v1.GangOrder"> & {
  * Use `create(GangOrderSchema)` to create a new message.
  */
 export const GangOrderSchema: GenMessage<GangOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 20);
+  messageDesc(file_drover_v1_agent, 22);
 
 /**
  * A device an attempt may use.
@@ -843,7 +893,7 @@ export type DeviceGrant = Message<"drover.v1.DeviceGrant"> & {
  * Use `create(DeviceGrantSchema)` to create a new message.
  */
 export const DeviceGrantSchema: GenMessage<DeviceGrant> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 21);
+  messageDesc(file_drover_v1_agent, 23);
 
 /**
  * Everything an agent needs to run one attempt.
@@ -1017,7 +1067,7 @@ export type AttemptOrder = Message<"drover.v1.AttemptOrder"> & {
  * Use `create(AttemptOrderSchema)` to create a new message.
  */
 export const AttemptOrderSchema: GenMessage<AttemptOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 22);
+  messageDesc(file_drover_v1_agent, 24);
 
 /**
  * Ends one attempt.
@@ -1048,7 +1098,7 @@ export type StopOrder = Message<"drover.v1.StopOrder"> & {
  * Use `create(StopOrderSchema)` to create a new message.
  */
 export const StopOrderSchema: GenMessage<StopOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 23);
+  messageDesc(file_drover_v1_agent, 25);
 
 /**
  * Asks the agent to dial a gateway.
@@ -1074,7 +1124,7 @@ export type TunnelOrder = Message<"drover.v1.TunnelOrder"> & {
  * Use `create(TunnelOrderSchema)` to create a new message.
  */
 export const TunnelOrderSchema: GenMessage<TunnelOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 24);
+  messageDesc(file_drover_v1_agent, 26);
 
 /**
  * What should be. An agent ignores an answer with a lower (epoch, generation) than it has seen.
@@ -1142,7 +1192,7 @@ export type SyncResponse = Message<"drover.v1.SyncResponse"> & {
  * Use `create(SyncResponseSchema)` to create a new message.
  */
 export const SyncResponseSchema: GenMessage<SyncResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 25);
+  messageDesc(file_drover_v1_agent, 27);
 
 /**
  * A run of bytes of one attempt's output.
@@ -1185,7 +1235,7 @@ export type LogChunk = Message<"drover.v1.LogChunk"> & {
  * Use `create(LogChunkSchema)` to create a new message.
  */
 export const LogChunkSchema: GenMessage<LogChunk> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 26);
+  messageDesc(file_drover_v1_agent, 28);
 
 /**
  * Output to store.
@@ -1204,7 +1254,7 @@ export type AppendLogsRequest = Message<"drover.v1.AppendLogsRequest"> & {
  * Use `create(AppendLogsRequestSchema)` to create a new message.
  */
 export const AppendLogsRequestSchema: GenMessage<AppendLogsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 27);
+  messageDesc(file_drover_v1_agent, 29);
 
 /**
  * Everything below `offset` is on disk at the controller.
@@ -1233,7 +1283,7 @@ export type LogAck = Message<"drover.v1.LogAck"> & {
  * Use `create(LogAckSchema)` to create a new message.
  */
 export const LogAckSchema: GenMessage<LogAck> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 28);
+  messageDesc(file_drover_v1_agent, 30);
 
 /**
  * One per chunk sent, in order.
@@ -1252,7 +1302,7 @@ export type AppendLogsResponse = Message<"drover.v1.AppendLogsResponse"> & {
  * Use `create(AppendLogsResponseSchema)` to create a new message.
  */
 export const AppendLogsResponseSchema: GenMessage<AppendLogsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 29);
+  messageDesc(file_drover_v1_agent, 31);
 
 /**
  * Called by agents only. Metadata: `authorization: Bearer <join token>` for Join, the worker token
