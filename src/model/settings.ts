@@ -10,6 +10,7 @@ import { checkExchange, exchangeSettings } from './exchangeSettings.ts';
 import { checkGrpc } from './grpcSettings.ts';
 import { checkNotify, notifySettings } from './notifySettings.ts';
 import { agentSettings } from './agentSettings.ts';
+import { trainingSettings } from './trainingSettings.ts';
 import { poolSettings } from './poolSettings.ts';
 import { readSecrets, refuseSecret } from './secretFiles.ts';
 import { IDLE_ACTIONS } from './jobParts.ts';
@@ -128,6 +129,7 @@ const sections = z.strictObject({
   logs,
   agent: agentSettings,
   idleDevices,
+  training: trainingSettings,
   fleet,
   policy,
   limits,
@@ -242,12 +244,10 @@ function resolvePaths(settings: Settings, home: string | undefined): Settings {
     ...settings.agent.cache,
     folder: named ? expandHome(named, home) : `${dataDir}/cache`,
   };
-  const policyFile = expandHome(settings.policy.file, home);
-  return {
-    ...settings,
-    ...{ data: { dir }, blobs, policy: { file: policyFile } },
-    agent: { ...settings.agent, dataDir, cache },
-  };
+  const policyFile = { file: expandHome(settings.policy.file, home) };
+  const training = { templates: expandHome(settings.training.templates, home) };
+  const agent = { ...settings.agent, dataDir, cache };
+  return { ...settings, data: { dir }, blobs, policy: policyFile, training, agent };
 }
 
 function expandHome(path: string, home: string | undefined): string {
