@@ -5,11 +5,12 @@ import { systemClock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import { createLog } from '../lib/log.ts';
 import { createGrpcCoordinator } from '../protocol/grpc/client.ts';
-import { callerOptions } from './grpc.ts';
+import { callerOptions, callExposures } from './grpc.ts';
 import { startGateway } from './parts.ts';
 import { openPolicy } from './policyFile.ts';
 import type { RoleArguments } from './roles.ts';
 import { shutdownOnSignals, tellReady } from './shutdown.ts';
+import { grpcTls, withTlsMetrics } from './tls.ts';
 
 export async function runGateway({ settings, flags }: RoleArguments): Promise<number> {
   const { coordinator: url } = flags;
@@ -20,14 +21,18 @@ export async function runGateway({ settings, flags }: RoleArguments): Promise<nu
   }
   const shutdown = shutdownOnSignals();
   const log = createLog('gateway', settings.logs.level);
-  const remote = createGrpcCoordinator({ url, ...callerOptions(settings) });
+  const tls = grpcTls(settings, log);
+  shutdown.add(async () => tls?.close());
+  const remote = createGrpcCoordinator({ url, ...callerOptions(settings, tls) });
   shutdown.add(async () => remote.close());
   const blobs = await openBlobStore(settings.blobs, { clock: systemClock, log });
   shutdown.add(() => blobs.close());
   const policy = await openPolicy(settings.policy.file, { clock: systemClock, log });
   shutdown.add(async () => policy.close());
-  const coordinator = settings.policy.file === '' ? remote : underPolicy(remote, policy);
-  const gateway = await startGateway(settings, { coordinator, blobs }, log);
+  const ruled = settings.policy.file === '' ? remote : underPolicy(remote, policy);
+  const coordinator = withTlsMetrics(ruled, 'drover_gateway_caller', tls);
+  const exposures = callExposures(url);
+  const gateway = await startGateway(settings, { coordinator, blobs, exposures }, log);
   shutdown.add(() => gateway.close());
   tellReady({ url: gateway.url });
   return shutdown.ended;

@@ -23,19 +23,28 @@ import { upgradeHandler, type UpgradeRoute } from '../gateway/tunnel/upgrades.ts
 import { systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { systemRandom } from '../lib/random.ts';
+import { httpExposures } from '../model/listenerSettings.ts';
 import type { Settings } from '../model/settings.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
 import { decodeLogFrames } from '../protocol/logFrames.ts';
 import { exchangeOf } from './exchange.ts';
+import { listenerParts } from './tls.ts';
 
 export interface RunningGateway {
   url: string;
   close(): Promise<void>;
 }
 
+interface GatewayParts {
+  coordinator: Coordinator;
+  blobs: BlobStore;
+  /** What else of this process is readable on the network. */
+  exposures?: string[];
+}
+
 export async function startGateway(
   settings: Settings,
-  { coordinator, blobs }: { coordinator: Coordinator; blobs: BlobStore },
+  { coordinator, blobs, exposures = [] }: GatewayParts,
   log: Log,
 ): Promise<RunningGateway> {
   const { server, limits } = settings;
@@ -48,14 +57,14 @@ export async function startGateway(
     hub: () => hub,
     authenticate,
     sessions: new ProxySessions(systemClock),
-    secure: server.publicUrl.startsWith('https:'),
+    secure: server.publicUrl.startsWith('https:') || server.certFile !== '',
   };
+  const open = [...httpExposures(settings), ...exposures];
+  const listener = listenerParts(settings, open, log);
   const gateway = await createGateway({
     ...common,
     authenticate,
-    host: server.host,
-    port: server.port,
-    insecure: server.insecure,
+    ...listener,
     decodeLogFrames,
     accompany: exchangeOf(settings.exchange, log)?.accompany,
     limits: { bodyBytes: server.bodyLimitBytes, unaryTimeoutMs: server.unaryTimeoutMs },
@@ -86,6 +95,7 @@ export async function startGateway(
     async close() {
       hub.close();
       await gateway.close();
+      listener.tls?.close();
     },
   };
 }

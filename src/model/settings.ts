@@ -8,6 +8,7 @@ import { blobSettings, checkBlobs } from './blobSettings.ts';
 import { checkSecrets, secretSettings } from './secretSettings.ts';
 import { checkExchange, exchangeSettings } from './exchangeSettings.ts';
 import { checkGrpc } from './grpcSettings.ts';
+import { checkAgentTls, checkListener, listenerSettings } from './listenerSettings.ts';
 import { checkNotify, notifySettings } from './notifySettings.ts';
 import { agentSettings } from './agentSettings.ts';
 import { trainingSettings } from './trainingSettings.ts';
@@ -29,6 +30,7 @@ const server = section({
   port: port.default(7070),
   publicUrl: text.default(''),
   insecure: z.boolean().default(false),
+  ...listenerSettings,
   bodyLimitBytes: bytes
     .min(KIB)
     .max(GIB)
@@ -139,7 +141,13 @@ export const settingsSchema = sections.superRefine(checkTogether);
 
 export const VARIABLE_PREFIX = 'DROVER_';
 /** Variables the command line and older scripts know by a short name. */
-const ALIASES = { DROVER_DATA: 'data.dir', DROVER_LOG_LEVEL: 'logs.level' };
+const ALIASES = {
+  DROVER_DATA: 'data.dir',
+  DROVER_LOG_LEVEL: 'logs.level',
+  DROVER_CA_FILE: 'agent.caFile',
+  DROVER_CERT_FILE: 'agent.certFile',
+  DROVER_KEY_FILE: 'agent.keyFile',
+};
 /** Drover's variables that are no settings: where the file and the server are, and a task's own. */
 const OTHER_VARIABLES = [
   /^DROVER_(CONFIG|URL|TOKEN|JOIN_TOKEN)$/,
@@ -203,6 +211,8 @@ function checkTogether(settings: Settings, context: z.RefinementCtx): void {
     fail('store.kind', 'store.url and store.urlFile are for postgres; SQLite lies in data.dir');
   }
   checkAuth(settings.auth, fail);
+  checkListener(settings.server, fail);
+  checkAgentTls(settings.agent, fail);
   checkGrpc(settings.grpc, fail);
   checkBlobs(settings.blobs, fail);
   checkSecrets(settings.secrets, fail);

@@ -1,13 +1,14 @@
 /** The connection behind a remote Coordinator: metadata, time limits, and errors made whole. */
-import type { ClientHttp2Stream, Http2Session } from 'node:http2';
+import type { ClientHttp2Stream, Http2Session, SecureClientSessionOptions } from 'node:http2';
 import { type CallOptions, type Client, createClient } from '@connectrpc/connect';
 import { createGrpcTransport, Http2SessionManager } from '@connectrpc/connect-node';
 import { DroverError } from '../../lib/errors.ts';
+import { isLoopback } from '../../lib/loopback.ts';
 import { systemRandom, type Random } from '../../lib/random.ts';
+import type { Pems } from '../../lib/tls/pems.ts';
 import type { Principal } from '../../model/token.ts';
 import { Agent } from '../gen/drover/v1/agent_pb.ts';
 import { Coordinator as CoordinatorService } from '../gen/drover/v1/coordinator_pb.ts';
-import { isLoopback } from './address.ts';
 import { METADATA, principalToMetadata, WRONG_SECRET } from './caller.ts';
 import { fromConnectError } from './errors.ts';
 import { GRPC_LIMITS, sessionOptions, type GrpcLimits } from './limits.ts';
@@ -23,8 +24,11 @@ export interface GrpcCoordinatorOptions {
   apiSecret?: string;
   /** For users: calls are made as the token's owner, and the principal given is not looked at. */
   token?: string;
-  /** PEM. `ca` when the server's certificate is not signed by a public one; the rest for mTLS. */
-  tls?: { ca?: string; cert?: string; key?: string };
+  /**
+   * `ca` when the server's certificate is not signed by a public one; the rest for mTLS. Read for
+   * each connection, so that a new one is made with what is there by then.
+   */
+  tls?: Pems;
   /** Allows clear text to another machine. */
   insecure?: boolean;
   limits?: Partial<GrpcLimits>;
@@ -54,10 +58,13 @@ export function connect(options: GrpcCoordinatorOptions): Connection {
   const limits = { ...GRPC_LIMITS, ...options.limits };
   const baseUrl = httpUrl(options);
   const ping = { pingIntervalMs: PING_INTERVAL_MS, pingTimeoutMs: PING_TIMEOUT_MS };
-  const sessionManager = new WideSessionManager(limits.connectionWindowBytes, baseUrl, ping, {
-    ...sessionOptions(limits),
-    ...options.tls,
-  });
+  const session = clientOptions(limits, options.tls);
+  const sessionManager = new WideSessionManager(
+    limits.connectionWindowBytes,
+    baseUrl,
+    ping,
+    session,
+  );
   const transport = createGrpcTransport({
     baseUrl,
     sessionManager,
@@ -86,6 +93,22 @@ export function connect(options: GrpcCoordinatorOptions): Connection {
     close() {
       closed.abort(new DroverError('UNAVAILABLE', 'the connection to the controller was closed'));
       sessionManager.abort();
+    },
+  };
+}
+
+/** Own getters, which Node reads each time it connects. */
+function clientOptions(limits: GrpcLimits, tls: Pems = {}): SecureClientSessionOptions {
+  return {
+    ...sessionOptions(limits),
+    get ca() {
+      return tls.ca;
+    },
+    get cert() {
+      return tls.cert;
+    },
+    get key() {
+      return tls.key;
     },
   };
 }

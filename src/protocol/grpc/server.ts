@@ -14,14 +14,18 @@ import {
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse,
 } from '@connectrpc/connect-node';
+import type { AddressList } from '../../lib/addressList.ts';
 import { DroverError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
+import { isLoopback } from '../../lib/loopback.ts';
 import { systemRandom, type Random } from '../../lib/random.ts';
+import type { TlsSource } from '../../lib/tls/files.ts';
+import { gateConnections } from '../../lib/tls/gate.ts';
+import { tlsServerOptions } from '../../lib/tls/options.ts';
 import type { Coordinator } from '../coordinator.ts';
 import { Agent } from '../gen/drover/v1/agent_pb.ts';
 import { Coordinator as CoordinatorService } from '../gen/drover/v1/coordinator_pb.ts';
 import { Health } from '../gen/grpc/health/v1/health_pb.ts';
-import { isLoopback } from './address.ts';
 import { agentService } from './agentService.ts';
 import { coordinatorService } from './coordinatorService.ts';
 import { gate, guard } from './guard.ts';
@@ -33,10 +37,12 @@ export interface GrpcServerOptions {
   host: string;
   /** 0 takes any free one. */
   port: number;
-  /** PEM. With `ca`, clients must show a certificate signed by it. */
-  tls?: { cert: string; key: string; ca?: string };
+  /** With `ca`, clients must show a certificate signed by it. New ones serve new connections. */
+  tls?: TlsSource;
   /** Allows clear text on an address other machines can reach. */
   insecure?: boolean;
+  /** Who may connect, beside processes on this machine. Unset or empty: anybody. */
+  allow?: AddressList;
   /** Gateways that know it may call on behalf of any user. Unset: none may. */
   apiSecret?: string;
   log: Log;
@@ -56,6 +62,11 @@ export async function createGrpcServer(options: GrpcServerOptions): Promise<Grpc
   const closing = new AbortController();
   const handlers = createHandlers(options, limits, closing.signal);
   const server = createHttpServer(options, limits);
+  const { allow, log } = options;
+  if (allow && !allow.isEmpty) {
+    const admits = (address: string): boolean => isLoopback(address) || allow.has(address);
+    gateConnections(server, admits, (address) => log.debug({ address }, 'not in server.allow'));
+  }
   const sessions = new Set<ServerHttp2Session>();
   server.on('session', (session) => {
     sessions.add(session);
@@ -115,16 +126,18 @@ function createHttpServer(
   limits: GrpcLimits,
 ): Http2Server | Http2SecureServer {
   const session = sessionOptions(limits);
-  const server = tls
-    ? createSecureServer({
-        ...tls,
-        ...session,
-        minVersion: 'TLSv1.2',
-        requestCert: tls.ca !== undefined,
-        rejectUnauthorized: tls.ca !== undefined,
-      })
-    : createServer(session);
+  const server = tls ? createTlsServer(tls, session) : createServer(session);
   server.maxConnections = limits.connections;
+  return server;
+}
+
+/** Calls in progress go on under the certificate their connection began with. */
+function createTlsServer(
+  tls: TlsSource,
+  session: ReturnType<typeof sessionOptions>,
+): Http2SecureServer {
+  const server = createSecureServer({ ...tlsServerOptions(tls), ...session });
+  tls.onChange?.(() => server.setSecureContext(tlsServerOptions(tls)));
   return server;
 }
 
