@@ -29,7 +29,7 @@ import { createGatewayMetrics } from './metrics.ts';
 import { KnownPaths } from './notFound.ts';
 import { describeApi, describeRoute } from './openapi.ts';
 import { errorHandler } from './problem.ts';
-import { requestIds } from './requestId.ts';
+import { requestIds, scopeRequests } from './requestId.ts';
 import { budgetRoutes } from './rest/budgets.ts';
 import { checkpointRoutes } from './rest/checkpoints.ts';
 import { capsuleRoutes } from './rest/capsule.ts';
@@ -157,6 +157,7 @@ function createApp(options: GatewayOptions, limits: GatewayLimits, edge: Edge): 
   // Answers are the Coordinator's own views: described by a schema, not checked again.
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));
   app.setErrorHandler(answer);
+  scopeRequests(app);
   readJsonBodies(app);
   return app;
 }
