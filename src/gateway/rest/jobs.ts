@@ -18,9 +18,10 @@ import { quickBatch, quickSpec } from '../../protocol/quickSpecs.ts';
 import { receiptView } from '../../protocol/receipt.ts';
 import { whyView } from '../../protocol/why.ts';
 import type { App } from '../app.ts';
+import { tellAge } from '../cache/cachedCoordinator.ts';
 import type { GatewayLimits } from '../limits.ts';
 import { bodyValidator } from '../validation.ts';
-import { found, idParams, list, one, page } from './envelope.ts';
+import { found, idParams, list, listCached, one, oneCached, page } from './envelope.ts';
 import { idempotencyHeader, REPLAYED } from './idempotency.ts';
 
 const submitted = one(z.object({ id: z.string(), state: z.enum(JOB_STATES) }));
@@ -107,17 +108,19 @@ function readRoutes(app: App, coordinator: Coordinator, limits: GatewayLimits): 
       tags,
       summary: 'List jobs, newest first',
       querystring: listJobsQuery,
-      response: { 200: list(jobView) },
+      response: { 200: listCached(jobView) },
     },
-    handler: async ({ principal, query }) => page(await coordinator.listJobs(principal, query)),
+    handler: async ({ principal, query }, reply) =>
+      tellAge(reply, page(await coordinator.listJobs(principal, query))),
   });
 
   app.route({
     method: 'GET',
     url: '/v1/jobs/:id',
     config: { access },
-    schema: { tags, summary: 'One job', params: idParams, response: { 200: one(jobView) } },
-    handler: async ({ principal, params }) => found(await coordinator.getJob(principal, params.id)),
+    schema: { tags, summary: 'One job', params: idParams, response: { 200: oneCached(jobView) } },
+    handler: async ({ principal, params }, reply) =>
+      tellAge(reply, found(await coordinator.getJob(principal, params.id))),
   });
 
   app.route({
