@@ -1,11 +1,13 @@
 /** drover gateway: the REST edge in front of a controller elsewhere, reached by gRPC. */
 import { openBlobStore } from '../blobs/open.ts';
+import { underPolicy } from '../gateway/policy.ts';
 import { systemClock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import { createLog } from '../lib/log.ts';
 import { createGrpcCoordinator } from '../protocol/grpc/client.ts';
 import { callerOptions, callExposures } from './grpc.ts';
 import { startGateway } from './parts.ts';
+import { openPolicy } from './policyFile.ts';
 import type { RoleArguments } from './roles.ts';
 import { shutdownOnSignals, tellReady } from './shutdown.ts';
 import { grpcTls, withTlsMetrics } from './tls.ts';
@@ -25,7 +27,10 @@ export async function runGateway({ settings, flags }: RoleArguments): Promise<nu
   shutdown.add(async () => remote.close());
   const blobs = await openBlobStore(settings.blobs, { clock: systemClock, log });
   shutdown.add(() => blobs.close());
-  const coordinator = withTlsMetrics(remote, 'drover_gateway_caller', tls);
+  const policy = await openPolicy(settings.policy.file, { clock: systemClock, log });
+  shutdown.add(async () => policy.close());
+  const ruled = settings.policy.file === '' ? remote : underPolicy(remote, policy);
+  const coordinator = withTlsMetrics(ruled, 'drover_gateway_caller', tls);
   const exposures = callExposures(url);
   const gateway = await startGateway(settings, { coordinator, blobs, exposures }, log);
   shutdown.add(() => gateway.close());

@@ -12,6 +12,8 @@ import { dataRoutes } from '../gateway/rest/data.ts';
 import { resultRoutes } from '../gateway/rest/results.ts';
 import { metricRoutes } from '../gateway/rest/metrics.ts';
 import { registerLogRoutes } from '../gateway/rest/logs.ts';
+import { trainingRoutes } from '../gateway/training/routes.ts';
+import { openAuthenticate } from '../gateway/auth/authenticate.ts';
 import { bearerOf, checkScope, type Authorize } from '../gateway/auth/authorize.ts';
 import { recordAccesses } from '../gateway/tunnel/accesses.ts';
 import { createExecRoute } from '../gateway/tunnel/exec.ts';
@@ -49,7 +51,7 @@ export async function startGateway(
   const common = { coordinator, clock: systemClock, random: systemRandom, log };
   // The hub must know the gateway's URL, which is known once it listens.
   const upgrades: UpgradeRoute[] = [];
-  const authenticate = (token: string) => coordinator.authenticate(token);
+  const authenticate = await openAuthenticate(settings.auth, common);
   const proxy: ProxyOptions = {
     hub: () => hub,
     authenticate,
@@ -60,6 +62,7 @@ export async function startGateway(
   const listener = listenerParts(settings, open, log);
   const gateway = await createGateway({
     ...common,
+    authenticate,
     ...listener,
     decodeLogFrames,
     limits: { bodyBytes: server.bodyLimitBytes, unaryTimeoutMs: server.unaryTimeoutMs },
@@ -74,6 +77,7 @@ export async function startGateway(
       resultRoutes(app, { coordinator, store: blobs });
       dataRoutes(app, { coordinator, store: blobs, clock: systemClock });
       blobRoutes(app, { store: blobs, quota, maxBlobBytes, limits: GATEWAY_LIMITS });
+      trainingRoutes(app, { ...common, store: blobs, quota, settings: settings.training, limits });
     },
     upgrade: upgradeHandler(upgrades, common),
   });
