@@ -82,6 +82,9 @@ bench-scheduler: setup ## Measure the planner; TRACES=DIR takes the openb traces
 bench-blobs: setup ## Put and get GIB=10 of blobs beside cp, as files and through the gateway
 	node bench/blobs/main.ts --gib $(or $(GIB),10) $(ARGS)
 
+bench-edge: setup ## Measure the bridge, 10,000 streams and slow readers
+	node bench/edge/main.ts $(ARGS)
+
 system-packages: ## Install what tests need from Debian or Ubuntu (as root; else says what)
 	@tools/system-packages.sh strace eatmydata faketime prometheus python3 python3-venv curl \
 	  slurm-client zsh fish openssh-client rsync chromium linux-perf podman runc catatonit \
@@ -93,6 +96,8 @@ python-packages: ## Install what tests need from PyPI into .cache/python
 	@tools/python-packages.sh mail aiosmtpd==1.4.6
 	@tools/python-packages.sh inside jupyterlab==4.6.6 py-spy==0.4.3
 	@tools/python-packages.sh environments uv==0.13.7
+	@tools/python-packages.sh grpc grpcio==1.85.1 grpcio-tools==1.85.1 \
+	  grpcio-status==1.85.1
 
 client-package: setup ## The TypeScript client for other projects: drover-VERSION.tgz (INTO=.)
 	@node tools/clientPackage.ts $(or $(INTO),.)
@@ -109,7 +114,7 @@ help: ## This list
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: up setup cli-bundle test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler
-.PHONY: proof-torch check-tls
+.PHONY: proof-torch bench-edge check-tls
 .PHONY: bench-placement bench-blobs system-packages python-packages client-package lock clean help
 
 $(TORCH_VENV)/.installed:

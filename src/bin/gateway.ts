@@ -6,6 +6,7 @@ import { DroverError } from '../lib/errors.ts';
 import { createLog } from '../lib/log.ts';
 import { createGrpcCoordinator } from '../protocol/grpc/client.ts';
 import { callerOptions, callExposures } from './grpc.ts';
+import { withJobCache } from './jobCache.ts';
 import { startGateway } from './parts.ts';
 import { openPolicy } from './policyFile.ts';
 import type { RoleArguments } from './roles.ts';
@@ -23,13 +24,18 @@ export async function runGateway({ settings, flags }: RoleArguments): Promise<nu
   const log = createLog('gateway', settings.logs.level);
   const tls = grpcTls(settings, log);
   shutdown.add(async () => tls?.close());
-  const remote = createGrpcCoordinator({ url, ...callerOptions(settings, tls) });
+  const { unaryTimeoutMs: unaryMs, streamTimeoutMs: streamMs } = settings.server;
+  const limits = { unaryMs, streamMs };
+  const remote = createGrpcCoordinator({ url, log, limits, ...callerOptions(settings, tls) });
   shutdown.add(async () => remote.close());
+  const known = withJobCache(remote, settings, log);
+  shutdown.add(async () => known.close());
   const blobs = await openBlobStore(settings.blobs, { clock: systemClock, log });
   shutdown.add(() => blobs.close());
   const policy = await openPolicy(settings.policy.file, { clock: systemClock, log });
   shutdown.add(async () => policy.close());
-  const ruled = settings.policy.file === '' ? remote : underPolicy(remote, policy);
+  const ruled =
+    settings.policy.file === '' ? known.coordinator : underPolicy(known.coordinator, policy);
   const coordinator = withTlsMetrics(ruled, 'drover_gateway_caller', tls);
   const exposures = callExposures(url);
   const gateway = await startGateway(settings, { coordinator, blobs, exposures }, log);

@@ -25,8 +25,9 @@ import type { Log } from '../lib/log.ts';
 import { systemRandom } from '../lib/random.ts';
 import { httpExposures } from '../model/listenerSettings.ts';
 import type { Settings } from '../model/settings.ts';
-import type { Coordinator } from '../protocol/coordinator.ts';
+import type { Coordinator, LogFollower } from '../protocol/coordinator.ts';
 import { decodeLogFrames } from '../protocol/logFrames.ts';
+import { exchangeOf } from './exchange.ts';
 import { listenerParts } from './tls.ts';
 
 export interface RunningGateway {
@@ -35,7 +36,7 @@ export interface RunningGateway {
 }
 
 interface GatewayParts {
-  coordinator: Coordinator;
+  coordinator: Coordinator & Partial<LogFollower>;
   blobs: BlobStore;
   /** What else of this process is readable on the network. */
   exposures?: string[];
@@ -65,19 +66,20 @@ export async function startGateway(
     authenticate,
     ...listener,
     decodeLogFrames,
+    accompany: exchangeOf(settings.exchange, log)?.accompany,
     limits: { bodyBytes: server.bodyLimitBytes, unaryTimeoutMs: server.unaryTimeoutMs },
     extraRoutes(app) {
-      registerLogRoutes(app, {
-        ...common,
-        limits: { streamsPerTenant: limits.streamsPerTenant },
-      });
-      metricRoutes(app, { ...common, limits: { streamsPerTenant: limits.streamsPerTenant } });
+      const { streamsPerTenant } = limits;
+      const follows = { streamsPerTenant, streamMs: server.streamTimeoutMs };
+      registerLogRoutes(app, { ...common, limits: follows });
+      metricRoutes(app, { ...common, limits: follows });
       proxyRoutes(app, proxy);
       const quota = createBlobQuota(blobs, { tenantQuotaBytes, clock: systemClock });
       resultRoutes(app, { coordinator, store: blobs });
       dataRoutes(app, { coordinator, store: blobs, clock: systemClock });
       blobRoutes(app, { store: blobs, quota, maxBlobBytes, limits: GATEWAY_LIMITS });
-      trainingRoutes(app, { ...common, store: blobs, quota, settings: settings.training, limits });
+      const training = { store: blobs, quota, settings: settings.training, limits: follows };
+      trainingRoutes(app, { ...common, ...training });
     },
     upgrade: upgradeHandler(upgrades, common),
   });

@@ -13,9 +13,9 @@ import { tlsServerOptions } from '../lib/tls/options.ts';
 import { AGENT_VERSION } from '../protocol/agent.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
 import { type AgentRouteOptions, agentRoutes } from './agents.ts';
-import type { App } from './app.ts';
+import type { Accompany, App } from './app.ts';
 import type { Authenticate } from './auth/authenticate.ts';
-import { type Authorize, createAuthorize } from './auth/authorize.ts';
+import { type Authorize, bearerOf, createAuthorize } from './auth/authorize.ts';
 import { attemptHolder } from './auth/attemptHolder.ts';
 import { guardRoute, type GuardOptions, type MayUse } from './auth/guard.ts';
 import { TokenCache } from './auth/tokenCache.ts';
@@ -29,7 +29,7 @@ import { createGatewayMetrics } from './metrics.ts';
 import { KnownPaths } from './notFound.ts';
 import { describeApi, describeRoute } from './openapi.ts';
 import { errorHandler } from './problem.ts';
-import { requestIds } from './requestId.ts';
+import { requestIds, scopeRequests } from './requestId.ts';
 import { budgetRoutes } from './rest/budgets.ts';
 import { checkpointRoutes } from './rest/checkpoints.ts';
 import { capsuleRoutes } from './rest/capsule.ts';
@@ -69,6 +69,8 @@ export interface GatewayOptions extends ListenOptions, EdgeOptions {
   /** Further routes; each names its access in `config`. Streams end in a `preClose` hook. */
   extraRoutes?: (app: App) => void;
   upgrade?: Upgrade;
+  /** Asked before each submission; absent: nothing goes with it. */
+  accompany?: Accompany | undefined;
 }
 
 export interface Gateway {
@@ -118,7 +120,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   }
 }
 
-function createApp({ random, log }: GatewayOptions, limits: GatewayLimits, edge: Edge): App {
+function createApp(options: GatewayOptions, limits: GatewayLimits, edge: Edge): App {
+  const { random, log, accompany } = options;
   const answer = errorHandler(log);
   const http = {
     maxHeaderSize: limits.headerBytes,
@@ -147,10 +150,14 @@ function createApp({ random, log }: GatewayOptions, limits: GatewayLimits, edge:
   app.decorateRequest('principal');
   app.decorateRequest('bearer', '');
   app.decorateRequest('bodyHash', null);
+  app.decorateRequest('accompany', function asked() {
+    return accompany?.(this.principal, bearerOf(this));
+  });
   app.setValidatorCompiler(validatorCompiler);
   // Answers are the Coordinator's own views: described by a schema, not checked again.
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));
   app.setErrorHandler(answer);
+  scopeRequests(app);
   readJsonBodies(app);
   return app;
 }

@@ -6,6 +6,8 @@ import { z } from 'zod';
 import { authSettings, checkAuth } from './authSettings.ts';
 import { blobSettings, checkBlobs } from './blobSettings.ts';
 import { checkSecrets, secretSettings } from './secretSettings.ts';
+import { checkExchange, exchangeSettings } from './exchangeSettings.ts';
+import { gatewaySettings } from './gatewaySettings.ts';
 import { checkGrpc } from './grpcSettings.ts';
 import { checkAgentTls, checkListener, listenerSettings } from './listenerSettings.ts';
 import { checkNotify, notifySettings } from './notifySettings.ts';
@@ -116,11 +118,13 @@ const limits = section({
 const sections = z.strictObject({
   data,
   server,
+  gateway: gatewaySettings,
   auth: authSettings,
   grpc,
   store,
   blobs: blobSettings,
   secrets: secretSettings,
+  exchange: exchangeSettings,
   notify: notifySettings,
   cluster,
   leases,
@@ -150,7 +154,7 @@ const ALIASES = {
 const OTHER_VARIABLES = [
   /^DROVER_(CONFIG|URL|TOKEN|JOIN_TOKEN)$/,
   /^DROVER_(JOB|TASK|ATTEMPT|ARRAY|GANG|PORT|PORTS|WORKER|CHECKPOINT|RESULT|METRICS)(_|$)/,
-  /^DROVER_(INPUTS|SECRETS|RESUME)$/,
+  /^DROVER_(INPUTS|SECRETS|TOKENS|RESUME)$/,
 ];
 
 export interface SettingsSources {
@@ -214,6 +218,7 @@ function checkTogether(settings: Settings, context: z.RefinementCtx): void {
   checkGrpc(settings.grpc, fail);
   checkBlobs(settings.blobs, fail);
   checkSecrets(settings.secrets, fail);
+  checkExchange(settings.exchange, fail);
   checkNotify(settings.notify, fail);
 }
 
@@ -246,6 +251,11 @@ function resolvePaths(settings: Settings, home: string | undefined): Settings {
     : `${dir}/agent`;
   const folder = settings.blobs.folder ? expandHome(settings.blobs.folder, home) : `${dir}/blobs`;
   const blobs = { ...settings.blobs, folder };
+  const { cacheFile } = settings.gateway;
+  const gateway = {
+    ...settings.gateway,
+    cacheFile: cacheFile ? expandHome(cacheFile, home) : `${dir}/gateway-cache.db`,
+  };
   const named = settings.agent.cache.folder;
   const cache = {
     ...settings.agent.cache,
@@ -254,7 +264,8 @@ function resolvePaths(settings: Settings, home: string | undefined): Settings {
   const policyFile = { file: expandHome(settings.policy.file, home) };
   const training = { templates: expandHome(settings.training.templates, home) };
   const agent = { ...settings.agent, dataDir, cache };
-  return { ...settings, data: { dir }, blobs, policy: policyFile, training, agent };
+  const paths = { data: { dir }, gateway, blobs, policy: policyFile, training, agent };
+  return { ...settings, ...paths };
 }
 
 function expandHome(path: string, home: string | undefined): string {

@@ -31,6 +31,7 @@ import { coordinatorService } from './coordinatorService.ts';
 import { gate, guard } from './guard.ts';
 import { healthService } from './healthService.ts';
 import { GRPC_LIMITS, sessionOptions, type GrpcLimits } from './limits.ts';
+import { unaryHandlers } from './unaryServer.ts';
 
 export interface GrpcServerOptions {
   coordinator: Coordinator;
@@ -60,7 +61,7 @@ export async function createGrpcServer(options: GrpcServerOptions): Promise<Grpc
   refuseClearText(options);
   const limits = { ...GRPC_LIMITS, ...options.limits };
   const closing = new AbortController();
-  const handlers = createHandlers(options, limits, closing.signal);
+  const routes = createRoutes(options, limits, closing.signal);
   const server = createHttpServer(options, limits);
   const { allow, log } = options;
   if (allow && !allow.isEmpty) {
@@ -74,7 +75,7 @@ export async function createGrpcServer(options: GrpcServerOptions): Promise<Grpc
     session.on('close', () => sessions.delete(session));
   });
   server.on('request', (request, response) => {
-    void serve(handlers, request, response, options.log);
+    void serve(routes, request, response, options.log);
   });
   // Broken clients end their own connection only; without a listener some would end the process.
   for (const event of ['sessionError', 'tlsClientError', 'clientError']) {
@@ -97,12 +98,18 @@ function refuseClearText({ host, tls, insecure }: GrpcServerOptions): void {
   });
 }
 
-function createHandlers(
+interface Routes {
+  unary: ReadonlyMap<string, ReturnType<typeof unaryHandlers>[number][1]>;
+  streams: ReadonlyMap<string, UniversalHandler>;
+}
+
+function createRoutes(
   options: GrpcServerOptions,
   limits: GrpcLimits,
   closing: AbortSignal,
-): Map<string, UniversalHandler> {
+): Routes {
   const { coordinator, apiSecret, log, random = systemRandom } = options;
+  const requestGate = gate({ coordinator, apiSecret, log, random });
   const router = createConnectRouter({
     grpc: true,
     grpcWeb: false,
@@ -112,13 +119,21 @@ function createHandlers(
     readMaxBytes: limits.requestBytes,
     writeMaxBytes: limits.responseBytes,
     maxTimeoutMs: limits.streamMs,
-    requestGate: gate({ coordinator, apiSecret, log, random }),
+    requestGate,
     interceptors: [guard({ limits, closing, log })],
   });
-  router.service(CoordinatorService, coordinatorService({ coordinator, limits, closing }));
-  router.service(Agent, agentService(coordinator));
+  const calls = coordinatorService({ coordinator, limits, closing });
+  const agentCalls = agentService(coordinator);
+  router.service(CoordinatorService, calls);
   router.service(Health, healthService({ coordinator, limits, closing, log }));
-  return new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
+  const unary = { gate: requestGate, limits, closing, log };
+  return {
+    unary: new Map([
+      ...unaryHandlers(CoordinatorService, calls, unary),
+      ...unaryHandlers(Agent, agentCalls, unary),
+    ]),
+    streams: new Map(router.handlers.map((handler) => [handler.requestPath, handler])),
+  };
 }
 
 function createHttpServer(
@@ -143,13 +158,16 @@ function createTlsServer(
 
 /** Connect's own adapter prints to the console and throws on a bad authority; this one logs. */
 async function serve(
-  handlers: Map<string, UniversalHandler>,
+  routes: Routes,
   request: Http2ServerRequest,
   response: Http2ServerResponse,
   log: Log,
 ): Promise<void> {
   try {
-    const handler = handlers.get(request.url.split('?', 1)[0] ?? '');
+    const path = request.url.split('?', 1)[0] ?? '';
+    const unary = routes.unary.get(path);
+    if (unary) return await unary(response, headersOf(request));
+    const handler = routes.streams.get(path);
     if (!handler) {
       response.writeHead(404).end();
       return;
@@ -161,6 +179,14 @@ async function serve(
     log.debug({ path: request.url, error: String(error) }, 'a call broke off');
     if (!response.headersSent && !response.stream?.destroyed) response.writeHead(400).end();
   }
+}
+
+function headersOf(request: Http2ServerRequest): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(request.headers)) {
+    if (typeof value === 'string' && !name.startsWith(':')) headers.set(name, value);
+  }
+  return headers;
 }
 
 function listen(
