@@ -13,6 +13,8 @@ import { proxyRoutes } from '../gateway/proxy/routes.ts';
 import { ProxySessions } from '../gateway/proxy/sessions.ts';
 import { createProxyUpgrade } from '../gateway/proxy/upgrade.ts';
 import { GATEWAY_LIMITS } from '../gateway/limits.ts';
+import { limitSubmits, Load } from '../gateway/load/load.ts';
+import { limitUpgrade } from '../gateway/load/upgrade.ts';
 import { blobRoutes } from '../gateway/rest/blobs.ts';
 import { dataRoutes } from '../gateway/rest/data.ts';
 import { resultRoutes } from '../gateway/rest/results.ts';
@@ -152,10 +154,12 @@ export interface RunningGateway {
 
 export async function startGateway(
   settings: Settings,
-  { coordinator, blobs }: { coordinator: Coordinator; blobs: BlobStore },
+  { blobs, ...given }: { coordinator: Coordinator; blobs: BlobStore },
   log: Log,
 ): Promise<RunningGateway> {
-  const { server, limits } = settings;
+  const { server } = settings;
+  const load = new Load(settings.limits);
+  const coordinator = limitSubmits(given.coordinator, load);
   const { maxBlobBytes, tenantQuotaBytes } = settings.blobs;
   const common = { coordinator, clock: systemClock, random: systemRandom, log };
   // The hub must know the gateway's URL, which is known once it listens.
@@ -173,13 +177,11 @@ export async function startGateway(
     port: server.port,
     insecure: server.insecure,
     decodeLogFrames,
+    load,
     limits: { bodyBytes: server.bodyLimitBytes, unaryTimeoutMs: server.unaryTimeoutMs },
     extraRoutes(app) {
-      registerLogRoutes(app, {
-        ...common,
-        limits: { streamsPerTenant: limits.streamsPerTenant },
-      });
-      metricRoutes(app, { ...common, limits: { streamsPerTenant: limits.streamsPerTenant } });
+      registerLogRoutes(app, common);
+      metricRoutes(app, common);
       proxyRoutes(app, proxy);
       const quota = createBlobQuota(blobs, { tenantQuotaBytes, clock: systemClock });
       resultRoutes(app, { coordinator, store: blobs });
@@ -189,12 +191,14 @@ export async function startGateway(
     upgrade: upgradeHandler(upgrades, common),
   });
   const publicUrl = server.publicUrl || gateway.url;
-  const hub = createTunnelHub({ ...common, publicUrl, audited: recordAccesses(coordinator) });
+  const audited = recordAccesses(coordinator);
+  const holdStream: Load['holdStream'] = (who) => load.holdStream(who);
+  const hub = createTunnelHub({ ...common, publicUrl, audited, holdStream });
   const authorize: Authorize = async (request, scope) =>
     checkScope(await authenticate(bearerOf(request)), scope);
   const routes = { hub, authenticate, authorize, ...common };
-  upgrades.push(hub.route, createExecRoute(routes), createInsideRoute(routes));
-  upgrades.push(createProxyUpgrade(proxy));
+  const ofUsers = [createExecRoute(routes), createInsideRoute(routes), createProxyUpgrade(proxy)];
+  upgrades.push(hub.route, ...ofUsers.map((route) => limitUpgrade(route, load)));
   return {
     url: gateway.url,
     async close() {

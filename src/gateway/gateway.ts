@@ -21,6 +21,8 @@ import { closeGently, trackUpgrades } from './close.ts';
 import { Flights } from './flights.ts';
 import { GATEWAY_LIMITS, type GatewayLimits } from './limits.ts';
 import { listen, type ListenOptions } from './listen.ts';
+import { refuseEarly } from './load/early.ts';
+import { Load } from './load/load.ts';
 import { createGatewayMetrics } from './metrics.ts';
 import { KnownPaths } from './notFound.ts';
 import { describeApi, describeRoute } from './openapi.ts';
@@ -53,6 +55,8 @@ export interface GatewayOptions extends ListenOptions {
   log: Log;
   decodeLogFrames: AgentRouteOptions['decodeLogFrames'];
   limits?: Partial<GatewayLimits>;
+  /** Who may come in now; shared with what is not a route here. With its defaults unless given. */
+  load?: Load;
   /** Who is let in by the attempt it names; by default whoever the controller says runs it. */
   mayUse?: MayUse;
   /** Further routes; each names its access in `config`. Streams end in a `preClose` hook. */
@@ -76,18 +80,22 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     clock,
     authenticate: (secret) => options.coordinator.authenticate(secret),
   });
-  const flights = new Flights({ ...limits, clock, log, metrics });
+  const { load = new Load() } = options;
+  const flights = new Flights({ ...limits, clock, log, metrics, load });
   metrics.connect({
     inFlight: () => flights.count,
     tokenCacheHits: () => cache.hits,
     tokenCacheMisses: () => cache.misses,
     tokenCacheEntries: () => cache.size,
+    callLimit: () => load.overload.limit,
+    limited: () => load.refusals,
   });
   try {
     const mayUse = options.mayUse ?? attemptHolder(options.coordinator, clock);
-    guardEveryRoute(app, { cache, flights, mayUse });
+    guardEveryRoute(app, { cache, flights, load, mayUse });
     await describeApi(app, AGENT_VERSION);
     addRoutes(app, options, { limits, cache, metrics });
+    refuseEarly(app.server, { load, cache, requestId: requestIds(options.random) });
     const upgraded = trackUpgrades(app.server, flights, options.upgrade, createAuthorize(cache));
     const url = await listen(app, options);
     log.info({ url }, 'gateway listens');

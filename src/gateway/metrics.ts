@@ -13,6 +13,9 @@ interface GatewaySources {
   tokenCacheHits: () => number;
   tokenCacheMisses: () => number;
   tokenCacheEntries: () => number;
+  callLimit: () => number;
+  /** By reason. */
+  limited: () => Record<string, number>;
 }
 
 export interface GatewayMetrics {
@@ -81,6 +84,21 @@ function connectSources(registry: Registry, sources: GatewaySources): void {
       },
     });
   gauge('drover_gateway_requests_in_flight', 'Requests under way.', sources.inFlight);
+  gauge(
+    'drover_gateway_call_limit',
+    'Calls of users that may be under way at once; it follows how long they take.',
+    sources.callLimit,
+  );
+  new Counter({
+    name: 'drover_gateway_limited_total',
+    help: 'Requests answered 429, by reason; of overload most are refused before they are routed.',
+    labelNames: ['reason'],
+    registers,
+    collect() {
+      this.reset();
+      for (const [reason, count] of Object.entries(sources.limited())) this.inc({ reason }, count);
+    },
+  });
   gauge(
     'drover_gateway_token_cache_entries',
     'Tokens remembered, known and unknown.',

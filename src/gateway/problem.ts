@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DroverError, ERRORS, type ErrorCode } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
+import { leftHeader, LimitReached, policyHeader, type Refusal } from './load/refusal.ts';
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
 
@@ -64,11 +65,22 @@ function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
     .send(JSON.stringify(problem));
 }
 
+/** Every 429 says when to come again; a second where nobody knows better. */
+function tellWhen(reply: FastifyReply, error: DroverError): void {
+  const known = error instanceof LimitReached ? error.refusal : undefined;
+  const { retryAfterSeconds, bucket }: Partial<Refusal> = known ?? {};
+  reply.header('retry-after', String(retryAfterSeconds ?? 1));
+  if (bucket === undefined) return;
+  reply.header('ratelimit-policy', policyHeader(bucket));
+  reply.header('ratelimit', leftHeader(bucket, retryAfterSeconds ?? 1));
+}
+
 export function errorHandler(
   log: Log,
 ): (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply {
   return (error, request, reply) => {
     const expected = expectedError(error, request);
+    if (expected?.status === 429) tellWhen(reply, expected);
     if (expected) return sendProblem(reply, problemOf(expected, request.id));
     log.error(
       { requestId: request.id, method: request.method, url: request.url, err: error },

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { blobSettings, checkBlobs } from './blobSettings.ts';
 import { checkSecrets, secretSettings } from './secretSettings.ts';
 import { checkGrpc } from './grpcSettings.ts';
+import { limitSettings } from './limitSettings.ts';
 import { checkNotify, notifySettings } from './notifySettings.ts';
 import { agentSettings } from './agentSettings.ts';
 import { poolSettings } from './poolSettings.ts';
@@ -101,12 +102,6 @@ const fleet = section({
   pools: z.record(z.string().min(1).max(100), poolSettings).default({}),
 });
 
-const limits = section({
-  listPage: z.int().min(1).max(500).default(500),
-  streamsPerTenant: z.int().min(1).default(200),
-  tunnelStreams: z.int().min(1).max(65_535).default(256),
-});
-
 const sections = z.strictObject({
   data,
   server,
@@ -123,7 +118,7 @@ const sections = z.strictObject({
   agent: agentSettings,
   idleDevices,
   fleet,
-  limits,
+  limits: limitSettings,
 });
 export type Settings = z.output<typeof sections>;
 export const settingsSchema = sections.superRefine(checkTogether);

@@ -30,14 +30,11 @@ interface LogRouteLimits {
   tailLines: number;
   /** How long the controller may hold one read of a follow, and it may outlive its client. */
   waitMs: number;
-  /** Follows open at once per tenant, at this gateway. */
-  streamsPerTenant: number;
 }
 
 const LOG_ROUTE_LIMITS: Readonly<LogRouteLimits> = {
   tailLines: 100_000,
   waitMs: 10_000,
-  streamsPerTenant: 2000,
 };
 
 export interface LogRouteOptions {
@@ -92,7 +89,7 @@ function querySchema(limits: LogRouteLimits) {
 
 export function registerLogRoutes(app: App, options: LogRouteOptions): void {
   const limits = { ...LOG_ROUTE_LIMITS, ...options.limits };
-  const follows = new Follows(limits.streamsPerTenant);
+  const follows = new Follows();
   // Otherwise a server that closes waits for its followers.
   app.addHook('preClose', async () => follows.endAll());
   app.get(
@@ -115,9 +112,8 @@ export function registerLogRoutes(app: App, options: LogRouteOptions): void {
       const who = request.principal;
       const read: ReadPage = (query) => options.coordinator.readLogs(who, request.params.id, query);
       if (follow === 'false') return sendPage(reply, await read(query));
-      follows.check(who.tenant);
       const first = await read(query);
-      const stream = follows.open(who.tenant, reply, options);
+      const stream = follows.open(reply, options);
       const { waitMs } = limits;
       await followPages({ stream, read, query, first, eventsOf, waitMs, log: options.log });
       return reply;

@@ -22,7 +22,7 @@ export interface MetricRouteOptions {
   coordinator: Pick<Coordinator, 'readLogs' | 'getJob'>;
   clock: Clock;
   log: Log;
-  limits: Partial<SseLimits> & { streamsPerTenant: number };
+  limits?: Partial<SseLimits>;
 }
 
 /** How long the controller may hold one read of a follow, and it may outlive its client. */
@@ -48,8 +48,8 @@ const answer = z.object({
 type Selection = z.infer<typeof metricSelection>;
 
 export function metricRoutes(app: App, options: MetricRouteOptions): void {
-  const { coordinator, limits, clock, log } = options;
-  const follows = new Follows(limits.streamsPerTenant);
+  const { coordinator, clock, log } = options;
+  const follows = new Follows();
   app.addHook('preClose', async () => follows.endAll());
   app.route({
     method: 'GET',
@@ -98,9 +98,8 @@ export function metricRoutes(app: App, options: MetricRouteOptions): void {
       const after = Number(request.headers['last-event-id'] ?? 0);
       const query = queryOf(request.query, filter, after);
       const read: ReadPage = (one) => coordinator.readLogs(who, request.params.id, one);
-      follows.check(who.tenant);
       const first = await read(query);
-      const stream = follows.open(who.tenant, reply, options);
+      const stream = follows.open(reply, options);
       const eventsOf = (page: LogPage): SseEvent[] => metricEvents(page, filter);
       await followPages({ stream, read, query, first, eventsOf, waitMs: WAIT_MS, log });
       return reply;

@@ -46,37 +46,15 @@ function problemEvent(error: unknown): SseEvent {
   return { event: 'problem', data: JSON.stringify({ code, status, title, detail }) };
 }
 
-/** The open follows, counted per tenant. */
+/** The open follows, so that a gateway that closes can end them. */
 export class Follows {
-  readonly #mostPerTenant: number;
   readonly #streams = new Set<SseStream>();
-  readonly #counts = new Map<string, number>();
 
-  constructor(mostPerTenant: number) {
-    this.#mostPerTenant = mostPerTenant;
-  }
-
-  check(tenant: string): void {
-    if ((this.#counts.get(tenant) ?? 0) < this.#mostPerTenant) return;
-    throw new DroverError('TOO_MANY', `${this.#mostPerTenant} follows are open already`, {
-      hint: 'Close some, or read without follow.',
-    });
-  }
-
-  open(tenant: string, reply: FastifyReply, { clock, limits }: SseOptions): SseStream {
+  open(reply: FastifyReply, { clock, limits }: SseOptions): SseStream {
     const stream = openSse(reply, { clock, ...(limits === undefined ? {} : { limits }) });
-    this.#counts.set(tenant, (this.#counts.get(tenant) ?? 0) + 1);
     this.#streams.add(stream);
-    void this.#countDown(tenant, stream);
+    void stream.whenClosed.then(() => this.#streams.delete(stream));
     return stream;
-  }
-
-  async #countDown(tenant: string, stream: SseStream): Promise<void> {
-    await stream.whenClosed;
-    this.#streams.delete(stream);
-    const left = (this.#counts.get(tenant) ?? 1) - 1;
-    if (left === 0) this.#counts.delete(tenant);
-    else this.#counts.set(tenant, left);
   }
 
   endAll(): void {
