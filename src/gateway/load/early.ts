@@ -7,7 +7,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import { ERRORS } from '../../lib/errors.ts';
 import { ATTEMPT_HEADER } from '../../protocol/blobs.ts';
 import type { TokenCache } from '../auth/tokenCache.ts';
-import { PROBLEM_TYPE } from '../problem.ts';
+import { PROBLEM_TYPE, type Problem } from '../problem.ts';
 import type { Load } from './load.ts';
 import { leftHeader, policyHeader, type Refusal } from './refusal.ts';
 
@@ -55,11 +55,25 @@ function answer(
 ): void {
   const id = requestId(request);
   const { status, title } = ERRORS.TOO_MANY;
-  const problem = { type: 'about:blank', title, status, code: 'TOO_MANY', detail };
-  const body = JSON.stringify({ ...problem, requestId: id, hint });
+  const problem: Problem = {
+    type: 'about:blank',
+    title,
+    status,
+    code: 'TOO_MANY',
+    detail,
+    requestId: id,
+    hint,
+  };
+  const body = JSON.stringify(problem);
   const headers = [
-    ...['content-type', PROBLEM_TYPE, 'content-length', String(Buffer.byteLength(body))],
-    ...['x-request-id', id, 'retry-after', String(retryAfterSeconds)],
+    'content-type',
+    PROBLEM_TYPE,
+    'content-length',
+    String(Buffer.byteLength(body)),
+    'x-request-id',
+    id,
+    'retry-after',
+    String(retryAfterSeconds),
   ];
   if (bucket !== undefined) {
     headers.push('ratelimit-policy', policyHeader(bucket));
