@@ -166,8 +166,10 @@ export class Lane {
     flight.account = isUnary
       ? load.enterCall(principal, flight.startedAt)
       : load.enterStream(principal, flight.startedAt);
-    const { requests } = flight.account.tenant;
-    if (requests.isLow) flight.reply.header('ratelimit', leftHeader(requests, 1));
+    const { requests, tenant } = flight.account;
+    if (!requests.isLow && !tenant.requests.isLow) return;
+    const low = requests.isLow ? requests : tenant.requests;
+    flight.reply.header('ratelimit', leftHeader(low, 1));
   }
 
   /** Once per call, whether it was answered, cut off by us or left by the client. */

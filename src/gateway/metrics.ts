@@ -89,16 +89,7 @@ function connectSources(registry: Registry, sources: GatewaySources): void {
     'Calls of users that may be under way at once; it follows how long they take.',
     sources.callLimit,
   );
-  new Counter({
-    name: 'drover_gateway_limited_total',
-    help: 'Requests answered 429, by reason; of overload most are refused before they are routed.',
-    labelNames: ['reason'],
-    registers,
-    collect() {
-      this.reset();
-      for (const [reason, count] of Object.entries(sources.limited())) this.inc({ reason }, count);
-    },
-  });
+  registry.registerMetric(limitedCounter(sources));
   gauge(
     'drover_gateway_token_cache_entries',
     'Tokens remembered, known and unknown.',
@@ -114,4 +105,17 @@ function connectSources(registry: Registry, sources: GatewaySources): void {
     'Requests whose token had to be asked about.',
     sources.tokenCacheMisses,
   );
+}
+
+function limitedCounter({ limited }: GatewaySources): Counter<'reason'> {
+  return new Counter({
+    name: 'drover_gateway_limited_total',
+    help: 'Requests answered 429, by reason; most of overload are refused before they are routed.',
+    labelNames: ['reason'],
+    registers: [],
+    collect() {
+      this.reset();
+      for (const [reason, count] of Object.entries(limited())) this.inc({ reason }, count);
+    },
+  });
 }

@@ -33,15 +33,14 @@ test('many are borne, then it takes as long as it says', () => {
   expect(failures.waitMs('a', waitMs)).toBe(0);
 });
 
-test('addresses are forgotten, the recovered first; 0 counts nobody', () => {
+test('the oldest addresses are forgotten; 0 counts nobody', () => {
   const failures = new Failures(5);
   for (let i = 0; i < 300; i++) failures.note('bad', 0);
   for (let i = 0; i < MOST_ADDRESSES - 1; i++) failures.note(`once-${i}`, 0);
-  failures.note('another', 10_000);
-  expect(failures.size).toBe(2);
-  expect(failures.waitMs('bad', 10_000)).toBe(0);
-  for (let i = 0; i < 3 * MOST_ADDRESSES; i++) failures.note(`more-${i}`, 10_000);
+  expect(failures.waitMs('bad', 0)).toBeGreaterThan(0);
+  failures.note('another', 0);
   expect(failures.size).toBe(MOST_ADDRESSES);
+  expect(failures.waitMs('bad', 0)).toBe(0);
 
   const none = new Failures(0);
   for (let i = 0; i < 1000; i++) none.note('a', 0);

@@ -25,7 +25,7 @@ export class Failures {
     if (this.#rate.perSecond === 0) return;
     let bucket = this.#byAddress.get(address);
     if (bucket === undefined) {
-      if (this.#byAddress.size >= MOST_ADDRESSES) this.#forget(nowMs);
+      if (this.#byAddress.size >= MOST_ADDRESSES) this.#forgetOldest();
       bucket = new Bucket(this.#rate, nowMs);
       this.#byAddress.set(address, bucket);
     }
@@ -38,14 +38,9 @@ export class Failures {
     return this.#byAddress.get(address)?.waitMs(1, nowMs) ?? 0;
   }
 
-  #forget(nowMs: number): void {
-    for (const [address, bucket] of this.#byAddress) {
-      if (bucket.isFull(nowMs)) this.#byAddress.delete(address);
-    }
-    for (const address of this.#byAddress.keys()) {
-      if (this.#byAddress.size < MOST_ADDRESSES) return;
-      this.#byAddress.delete(address);
-    }
+  #forgetOldest(): void {
+    const [oldest] = this.#byAddress.keys();
+    if (oldest !== undefined) this.#byAddress.delete(oldest);
   }
 }
 

@@ -5,7 +5,7 @@ import type { Load } from './load.ts';
 
 export function limitUpgrade(route: UpgradeRoute, load: Load): UpgradeRoute {
   return {
-    match: route.match,
+    match: (path) => route.match(path),
     async upgrade(upgrade, parameters) {
       const { request } = upgrade;
       const bearer = request.headers.authorization ? bearerToken(request) : '';
