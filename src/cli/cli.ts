@@ -24,6 +24,7 @@ import { logsCommand } from './logs.ts';
 import { metricsCommand } from './metrics.ts';
 import { nearest } from '../lib/nearest.ts';
 import { notebookCommand } from './notebook.ts';
+import { priorityCommand } from './priority.ts';
 import { profileCommand } from './profile.ts';
 import { psCommand } from './ps.ts';
 import { queueCommand } from './queue.ts';
@@ -34,9 +35,11 @@ import { sbatchCommand } from './sbatch/sbatch.ts';
 import { simulateCommand } from './simulate.ts';
 import { sshCommand } from './ssh.ts';
 import { submitCommand } from './submit.ts';
+import { tenantsCommand } from './tenants.ts';
 import { tokensCommand } from './tokens.ts';
 import { UsageError } from './args.ts';
 import { usageCommand } from './usage.ts';
+import { usersCommand } from './users.ts';
 import { versionCommand } from './version.ts';
 import { waitCommand } from './wait.ts';
 import { receiptCommand } from './receipt.ts';
@@ -64,6 +67,7 @@ const cliCommands: Command[] = [
   checkpointCommand,
   waitCommand,
   cancelCommand,
+  priorityCommand,
   queueCommand,
   whyCommand,
   receiptCommand,
@@ -81,6 +85,8 @@ const cliCommands: Command[] = [
   dataCommand,
   gcCommand,
   tokensCommand,
+  tenantsCommand,
+  usersCommand,
   budgetCommand,
   usageCommand,
   auditCommand,

@@ -190,7 +190,9 @@ describe('tokens', () => {
     const valid = { ...none, pool: '', maxLiveWorkers: 0 };
     const who = { tenant: 't', user: 'ada', createdAtMs: minutesAgo(3) };
     fake.tokens.push({ id: 't1', kind: 'user', name: 'ci', scopes, ...who, ...valid });
-    expect((await run(['tokens'])).stdout).toMatch(/t1 +user +ci +ada +valid +3m.* ago +jobs:read/);
+    expect((await run(['tokens'])).stdout).toMatch(
+      /t1 +user +ci +ada +valid +3m.* ago +- +jobs:read/,
+    );
     expect((await run(['tokens', 'revoke', 't1'])).stdout).toBe('t1 revoked\n');
     expect((await run(['tokens', 'list'])).stdout).toContain('revoked');
   });

@@ -1,4 +1,5 @@
 /** drover tokens: who may call, and which machines may join. */
+import { ROLE_NAMES } from '../model/roles.ts';
 import { SCOPES, type Scope } from '../model/token.ts';
 import type { CreateToken, TokenView } from '../protocol/fleet.ts';
 import { oneOf, UsageError, wholeNumber } from './args.ts';
@@ -19,7 +20,7 @@ export const tokensCommand = defineCommand({
   summary: 'List, create and revoke tokens',
   usage: [
     'tokens [list] [--limit N | --all]',
-    'tokens create [--kind user|join] [--name N] [--user U] [--scope S]… [--expires D]',
+    'tokens create [--name N] [--user U] [--tenant T] [--role R]… [--scope S]… [--expires D]',
     'tokens create --kind join [--pool P] [--max-workers N] [--expires D]',
     'tokens revoke ID…',
   ],
@@ -27,6 +28,8 @@ export const tokensCommand = defineCommand({
     kind: { kind: 'text', value: 'KIND', help: 'user (default), or join: for an agent' },
     name: { kind: 'text', value: 'N', help: 'create: what it is for' },
     user: { kind: 'text', value: 'U', help: 'create: whose it is' },
+    tenant: { kind: 'text', value: 'T', help: 'create: of which tenant (needs tenants:manage)' },
+    role: { kind: 'list', value: 'R', help: `create: ${ROLE_NAMES.join(', ')}` },
     scope: { kind: 'list', value: 'S', help: `create: ${SCOPES.join(', ')}` },
     pool: { kind: 'text', value: 'P', help: 'create, join: the pool an agent joins' },
     'max-workers': { kind: 'text', value: 'N', help: 'create, join: live workers at most' },
@@ -58,6 +61,8 @@ interface CreationFlags {
   kind: string | undefined;
   name: string | undefined;
   user: string | undefined;
+  tenant: string | undefined;
+  role: string[];
   scope: string[];
   pool: string | undefined;
   'max-workers': string | undefined;
@@ -69,7 +74,11 @@ function creationBody(flags: CreationFlags): Partial<CreateToken> {
   if (flags.kind !== undefined) body.kind = oneOf(flags.kind, CREATED_KINDS, '--kind');
   if (flags.name !== undefined) body.name = flags.name;
   if (flags.user !== undefined) body.user = flags.user;
+  if (flags.tenant !== undefined) body.tenant = flags.tenant;
   if (flags.pool !== undefined) body.pool = flags.pool;
+  if (flags.role.length > 0) {
+    body.roles = flags.role.map((role) => oneOf(role, ROLE_NAMES, '--role'));
+  }
   if (flags.scope.length > 0) {
     body.scopes = flags.scope.map((scope) => oneOf<Scope>(scope, SCOPES, '--scope'));
   }
@@ -113,6 +122,10 @@ function columns(nowMs: number): Column<TokenView>[] {
     { title: 'USER', value: (token) => token.user },
     { title: 'STATE', value: (token) => tokenState(token, nowMs) },
     { title: 'CREATED', value: (token) => ago(token.createdAtMs, nowMs) },
+    {
+      title: 'USED',
+      value: ({ lastUsedAtMs }) => (lastUsedAtMs === null ? '-' : ago(lastUsedAtMs, nowMs)),
+    },
     {
       title: 'SCOPES',
       value: (token) => (token.kind === 'join' ? `pool ${token.pool}` : token.scopes.join(' ')),

@@ -37,6 +37,7 @@ export function createBudgets(options: BudgetsOptions): BudgetCalls {
     },
 
     async setBudget(who, { version, ...budget }) {
+      refuseOthers(who, budget.tenant);
       const live = state.accounts.of(budget.tenant, budget.user);
       const known = live.budget?.version ?? 0;
       if (version !== null && version !== known) {
@@ -51,6 +52,7 @@ export function createBudgets(options: BudgetsOptions): BudgetCalls {
     },
 
     async deleteBudget(who, tenant, user) {
+      refuseOthers(who, tenant);
       const result = mutate({ kind: 'delete-budget', tenant, user, by: who.user });
       if (result.kind === 'missing') {
         throw new DroverError('NOT_FOUND', `there is no ${result.what}`, {
@@ -70,8 +72,15 @@ export function createBudgets(options: BudgetsOptions): BudgetCalls {
   };
 }
 
+function refuseOthers(who: Principal, tenant: string): void {
+  if (tenant === who.tenant || isOperator(who)) return;
+  throw new DroverError('PERMISSION_DENIED', `the budget of ${tenant} needs tenants:manage`, {
+    hint: `your token may set those of ${who.tenant}`,
+  });
+}
+
 function isOperator({ scopes }: Principal): boolean {
-  return scopes.includes('budgets:manage');
+  return scopes.includes('tenants:manage');
 }
 
 function keyOf({ tenant, user }: { tenant: string; user: string }): string {

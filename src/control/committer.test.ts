@@ -63,7 +63,8 @@ describe('the committer', () => {
     disk[0]?.done.resolve();
     await clock.settle();
     expect(call.answered).toBe(true);
-    expect([committer.batches(), committer.rows()]).toEqual([1, 2]);
+    // The job, its event, and the head of the record of who did what.
+    expect([committer.batches(), committer.rows()]).toEqual([1, 3]);
   });
 
   test('whoever falls together shares a batch', async () => {

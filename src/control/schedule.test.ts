@@ -83,7 +83,7 @@ describe('a step', () => {
     const live = it.submit();
     const other = it.join('m2');
     const drain = (id: WorkerId, draining: boolean) =>
-      it.apply({ kind: 'drain', worker: id, draining, by: 'ann' });
+      it.apply({ kind: 'drain', worker: id, draining, by: 'ann', tenant: 'default' });
     drain(other, true);
     meanwhile = () => {
       drain(worker, true);

@@ -109,7 +109,9 @@ function usersOf(state: State, tenant: string): Map<string, UserView> {
     if (token.tenant !== tenant || token.kind !== 'user' || token.revokedAtMs !== null) continue;
     of(token.user).tokens++;
   }
-  for (const { job } of state.jobs.values()) if (job.tenant === tenant) of(job.owner).liveJobs++;
+  for (const { job } of state.jobs.values()) {
+    if (job.tenant === tenant && job.endedAtMs === null) of(job.owner).liveJobs++;
+  }
   return views;
 }
 

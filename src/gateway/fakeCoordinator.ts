@@ -5,10 +5,11 @@ import type { JobSpec } from '../model/job.ts';
 import { type Principal, type Scope, SCOPES } from '../model/token.ts';
 import type { LogChunk, SyncReply, Timers } from '../protocol/agent.ts';
 import type { Coordinator, Page, SubmitReply, SubmitRequest } from '../protocol/coordinator.ts';
-import type { TokenView, WorkerView } from '../protocol/fleet.ts';
+
 import type { JobView, PageQuery } from '../protocol/jobs.ts';
 import { fakeAccounts } from '../protocol/fakeAccounts.ts';
 import { fakeFiles } from '../protocol/fakeFiles.ts';
+import { fakeWorker, viewOf } from './fakeViews.ts';
 import { fakePeople } from '../protocol/fakePeople.ts';
 import { fakeReceipt } from '../protocol/fakeReceipt.ts';
 import { fakeWhy } from '../protocol/fakeWhy.ts';
@@ -226,45 +227,6 @@ function fleetCalls(tokens: Map<string, Principal>, tokenWith: FakeCoordinator['
     metrics: async () =>
       '# HELP drover_up The controller runs.\n# TYPE drover_up gauge\ndrover_up 1\n',
   } satisfies Partial<Coordinator>;
-}
-
-function viewOf(principal: Principal): TokenView {
-  const { token, tenant, user, scopes } = principal;
-  return {
-    id: token,
-    kind: 'user',
-    name: '',
-    tenant,
-    user,
-    scopes,
-    pool: 'default',
-    maxLiveWorkers: 0,
-    createdAtMs: 1,
-    expiresAtMs: null,
-    revokedAtMs: null,
-    lastUsedAtMs: null,
-    attempt: null,
-  };
-}
-
-function fakeWorker(): WorkerView {
-  return {
-    id: 'w1',
-    name: 'machine',
-    pool: 'default',
-    state: 'ONLINE',
-    draining: false,
-    address: '127.0.0.1',
-    network: 'local',
-    attributes: {},
-    agentVersion: '0.1.0',
-    joinedAtMs: 1,
-    lastSeenAtMs: 1,
-    attempts: 0,
-    total: { cpuMillis: 1000, memoryBytes: 1, devices: 0 },
-    free: { cpuMillis: 1000, memoryBytes: 1, devices: 0 },
-    devices: [],
-  };
 }
 
 function agentCalls(logs: LogChunk[]) {

@@ -16,10 +16,24 @@ export interface AuditHead {
 /** What the first entry of a tenant stands on. */
 export const CHAIN_BEGIN = '';
 
-type Entry = Omit<Event, 'hash'>;
+type Place = 'job' | 'task' | 'attempt' | 'worker';
+/** As the state has it, and as it is listed. */
+type Entry = Omit<Event, 'hash' | 'tenant' | Place> & Record<Place, string | null>;
 
+/** The tenant is not in it: a chain is one tenant's, and an entry cannot leave it unseen. */
 export function chainHash(previous: string, event: Entry): string {
-  const { epoch, seq, atMs, kind, tenant, job, task, attempt, worker, data } = event;
-  const fields = [previous, epoch, seq, atMs, kind, tenant, job, task, attempt, worker, data];
+  const { epoch, seq, atMs, kind, job, task, attempt, worker, data } = event;
+  const facts = Object.entries(data).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const fields = [previous, epoch, seq, atMs, kind, job, task, attempt, worker, facts];
   return hash('sha256', JSON.stringify(fields), 'hex');
+}
+
+/** Entries from the oldest on; the place of the first that does not stand on the one before it. */
+export function brokenAt(entries: readonly (Entry & { hash: string | null })[]): number | null {
+  let previous = CHAIN_BEGIN;
+  for (const [at, entry] of entries.entries()) {
+    if (entry.hash !== chainHash(previous, entry)) return at;
+    previous = entry.hash;
+  }
+  return null;
 }

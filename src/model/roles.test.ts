@@ -1,3 +1,4 @@
+/** Roles grow, viewers change nothing, unknown names give nothing. */
 import { expect, test } from 'vitest';
 import { ROLE_NAMES, ROLES, scopesOf } from './roles.ts';
 import { SCOPES } from './token.ts';

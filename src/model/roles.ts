@@ -28,13 +28,13 @@ const HISTORICAL: Readonly<Record<string, readonly Scope[]>> = {
   'scaimind:read': VIEWER,
 };
 
-const NAMED = new Map<string, readonly Scope[]>([
+const NAMED = new Map<string, readonly string[]>([
   ...Object.entries(ROLES),
   ...Object.entries(HISTORICAL),
 ]);
 
 /** Roles, scopes and historical names as scopes, in their own order; unknown names give nothing. */
 export function scopesOf(names: readonly string[]): Scope[] {
-  const found = new Set(names.flatMap((name) => NAMED.get(name) ?? [name]));
+  const found = new Set<string>(names.flatMap((name) => NAMED.get(name) ?? [name]));
   return SCOPES.filter((scope) => found.has(scope));
 }

@@ -15,9 +15,11 @@ import type {
   ResultView,
   TaskView,
 } from './jobs.ts';
+import type { Priority } from '../model/job.ts';
 import type { SubmittedSpec } from './jobSpec.ts';
 import type { MetricSeries } from './metrics.ts';
 import type { ReceiptView } from './receipt.ts';
+import type { LeavingJobs, TenantInput, TenantView, UserInput, UserView } from './tenants.ts';
 import type { WhyView } from './why.ts';
 
 export type { LogOptions } from './follow.ts';
@@ -62,6 +64,8 @@ export function createClient(options: HttpOptions) {
     (await call<Data>(options, path, query ? { query } : {})).data;
   const post = async <Data>(path: string, request: Call = {}): Promise<Data> =>
     (await call<Data>(options, path, { method: 'POST', ...request })).data;
+  const put = async <Data>(path: string, request: Call): Promise<Data> =>
+    (await call<Data>(options, path, { method: 'PUT', repeatable: true, ...request })).data;
   const list = async <Item>(path: string, query: Call['query']): Promise<ListPage<Item>> => {
     const { data, meta } = await call<Item[]>(options, path, query ? { query } : {});
     return { items: data, nextCursor: (meta['nextCursor'] as string | null | undefined) ?? null };
@@ -77,6 +81,8 @@ export function createClient(options: HttpOptions) {
       post<{ ids: string[] }>('/v1/jobs/batch', keyed({ jobs }, idempotencyKey, signal)),
     getJob: (id: string) => get<JobView>(jobPath(id)),
     listJobs: (filters: JobFilters & PageOptions) => list<JobView>('/v1/jobs', { ...filters }),
+    setPriority: (id: string, priority: Priority) =>
+      post<JobView>(jobPath(id, '/priority'), { body: { priority }, repeatable: true }),
     cancelJob: (id: string) => post<JobView>(jobPath(id, '/cancel'), { repeatable: true }),
     listTasks: (id: string, page: PageOptions) =>
       list<TaskView>(jobPath(id, '/tasks'), { ...page }),
@@ -153,6 +159,15 @@ export function createClient(options: HttpOptions) {
       post<CollectionView>('/v1/gc', { body: { apply }, timeoutMs: COLLECT_TIMEOUT_MS }),
     usage: (query: UsageQuery) => get<UsageRow[]>('/v1/usage', { ...query }),
     listAudit: (page: PageOptions) => list<EventView>('/v1/audit', { ...page }),
+    listTenants: () => get<TenantView[]>('/v1/tenants'),
+    setTenant: (name: string, body: Partial<TenantInput>) =>
+      put<TenantView>(`/v1/tenants/${encodeURIComponent(name)}`, { body }),
+    listUsers: () => get<UserView[]>('/v1/users'),
+    setUser: (name: string, body: Partial<UserInput>) => put<UserView>(userPath(name), { body }),
+    removeUser: async (name: string, jobs: LeavingJobs): Promise<UserView> => {
+      const request: Call = { method: 'DELETE', query: { jobs }, repeatable: true };
+      return (await call<UserView>(options, userPath(name), request)).data;
+    },
     listTokens: (page: PageOptions) => list<TokenView>('/v1/tokens', { ...page }),
     createToken: (body: Partial<CreateToken>) => post<TokenView>('/v1/tokens', { body }),
     revokeToken: async (id: string): Promise<TokenView> => {
@@ -169,6 +184,10 @@ function jobPath(id: string, rest = ''): string {
 function budgetPath(tenant: string, user: string): string {
   const whole = `/v1/budgets/${encodeURIComponent(tenant)}`;
   return user === '' ? whole : `${whole}/users/${encodeURIComponent(user)}`;
+}
+
+function userPath(name: string): string {
+  return `/v1/users/${encodeURIComponent(name)}`;
 }
 
 function dataPath(name: string): string {

@@ -140,12 +140,12 @@ export interface Coordinator {
   /** Where a job would go, when, and what it would cost; nothing is written. */
   plan(who: Principal, spec: JobSpec): Promise<PlanView>;
 
-  /** The caller's tenant's; with the scope budgets:manage everybody's. */
+  /** The caller's tenant's; with the scope tenants:manage everybody's. */
   listBudgets(who: Principal): Promise<BudgetView[]>;
   /** Makes or replaces it; STALE when it is not at the version named. */
   setBudget(who: Principal, budget: BudgetInput): Promise<BudgetView>;
   deleteBudget(who: Principal, tenant: string, user: string): Promise<void>;
-  /** By the caller's tenant; with the scope budgets:manage by everybody. */
+  /** By the caller's tenant; with the scope tenants:manage by everybody. */
   usage(who: Principal, query: UsageQuery): Promise<UsageRow[]>;
 
   /** Who looked into what and changed what, the newest first; of the caller's tenant. */

@@ -65,5 +65,5 @@ export function fakeAccounts(): FakeAccounts {
 }
 
 function sees(who: Principal, tenant: string): boolean {
-  return tenant === who.tenant || who.scopes.includes('budgets:manage');
+  return tenant === who.tenant || who.scopes.includes('tenants:manage');
 }

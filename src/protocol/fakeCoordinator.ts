@@ -11,7 +11,7 @@ import type { Coordinator, LogPage, LogQuery, Page, Readiness } from './coordina
 import type { SubmitReply, SubmitRequest, TunnelTicket } from './coordinator.ts';
 import { allow, pageOf, pollUntil } from './fakeAnswers.ts';
 import { FakeFleet } from './fakeFleet.ts';
-import { isEnded, jobView, newJob, type FakeJob } from './fakeJobs.ts';
+import { isEnded, jobView, newJob, withPriority, type FakeJob } from './fakeJobs.ts';
 import { FakeRest } from './fakeRest.ts';
 import { fakeWhy } from './fakeWhy.ts';
 import { FakeWork } from './fakeWork.ts';
@@ -110,9 +110,7 @@ export class FakeCoordinator extends FakeRest implements Coordinator {
 
   async setPriority(who: Principal, id: string, priority: Priority): Promise<JobView> {
     allow(who, 'jobs:manage');
-    const job = this.#job(who, id);
-    job.spec = { ...job.spec, priority };
-    return jobView(job, true);
+    return jobView(withPriority(this.#job(who, id), priority), true);
   }
 
   async listTasks(who: Principal, job: string, page: PageQuery): Promise<Page<TaskView>> {
@@ -198,8 +196,7 @@ export class FakeCoordinator extends FakeRest implements Coordinator {
 
   async listWorkers(who: Principal, page: PageQuery): Promise<Page<WorkerView>> {
     allow(who, 'fleet:read');
-    const workers = [...this.#fleet.workers.values()];
-    return pageOf(workers.map(copyOf), page);
+    return pageOf([...this.#fleet.workers.values()].map(copyOf), page);
   }
 
   async setDraining(who: Principal, worker: string, draining: boolean): Promise<WorkerView> {

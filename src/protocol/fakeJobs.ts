@@ -1,7 +1,7 @@
 /** The fake Coordinator's jobs: plain records and the views made of them. */
 import type { AttemptView, EventView, JobView, LogRecordView, TaskView } from './jobs.ts';
 import type { AttemptOrder } from './agent.ts';
-import type { JobSpec } from '../model/job.ts';
+import type { JobSpec, Priority } from '../model/job.ts';
 import type { Principal } from '../model/token.ts';
 import type { TaskState } from '../model/task.ts';
 
@@ -51,6 +51,11 @@ export function newJob(id: string, by: Principal, spec: JobSpec, now: number): F
     offsets: new Map(),
     events: [],
   };
+}
+
+export function withPriority(job: FakeJob, priority: Priority): FakeJob {
+  job.spec = { ...job.spec, priority };
+  return job;
 }
 
 function newTask(job: string, index: number, now: number): TaskView {

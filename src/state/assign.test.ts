@@ -84,7 +84,10 @@ describe('a plan is refused whole, and changes nothing,', () => {
   });
 
   test.each<[string, () => void]>([
-    ['drains', () => void it.apply({ kind: 'drain', worker, draining: true, by: 'ann' })],
+    [
+      'drains',
+      () => void it.apply({ kind: 'drain', worker, draining: true, by: 'ann', tenant: 'default' }),
+    ],
     [
       'is out of contact',
       () => void it.apply({ kind: 'move-worker', worker, move: 'suspect', reason: 'silent' }),

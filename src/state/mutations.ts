@@ -137,6 +137,7 @@ export interface AddCheckpoint {
   kind: 'add-checkpoint';
   worker: WorkerId;
   attempt: AttemptUid;
+  takenBootMs: number;
   manifest: string;
   bytes: number;
   files: number;
@@ -183,6 +184,8 @@ export interface Drain {
   worker: WorkerId;
   draining: boolean;
   by: string;
+  /** Of whoever did it. */
+  tenant: string;
 }
 
 /** Somebody looked, or was given something: kept for those who ask who did. */
@@ -201,6 +204,7 @@ export interface RevokeWorker {
   kind: 'revoke-worker';
   worker: WorkerId;
   by: string;
+  tenant: string;
 }
 /** What became of a notice that was sent, or could not be. */
 export type SettleNotice = { kind: 'settle-notice'; id: string; reason: string } & (

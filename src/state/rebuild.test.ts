@@ -8,6 +8,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
 import { ended, joining, liveParts, seen, submission } from '../../test/support/testState.ts';
+import { pendingByClass, waitingByClass } from '../../test/support/classCounts.ts';
+import { bandOf, takePeople } from '../../test/support/peopleSteps.ts';
 import { step, type Step } from '../../test/support/randomSteps.ts';
 import { checkInvariants } from '../../test/support/stateInvariants.ts';
 import { TestState } from '../../test/support/testState.ts';
@@ -29,6 +31,7 @@ let files = 0;
 /** Every commit waits for the disk. */
 const RUNS = process.env['SOAK'] === '1' ? 1000 : 30;
 
+const BY = { by: 'ann', tenant: 'default' };
 const PRICED = { ...freePool('default'), deviceHourMicros: 3_600_000, cpuHourMicros: 36_000 };
 
 class Run {
@@ -110,6 +113,11 @@ class Run {
       case 'cancel':
         if (job) it.apply({ kind: 'cancel', job, by: 'ann' });
         return;
+      case 'priority':
+        if (job) it.apply(bandOf(job, step.pick));
+        return;
+      case 'people':
+        return takePeople(it, step.pick);
       case 'give-up':
         if (job) it.apply({ kind: 'give-up', job, reason: 'late' });
         return;
@@ -123,7 +131,7 @@ class Run {
         if (attempt) it.apply({ kind: 'lose', attempts: [attempt.uid], reason: 'silent' });
         return;
       case 'drain':
-        if (worker) it.apply({ kind: 'drain', worker, draining: step.pick % 2 === 0, by: 'ann' });
+        if (worker) it.apply({ kind: 'drain', worker, draining: step.pick % 2 === 0, ...BY });
         return;
       case 'preempt':
         return this.#preempt(step.pick);
@@ -259,6 +267,7 @@ class Run {
       .filter(({ waitsFor }) => !waitsFor)
       .map(({ counts }) => counts.PENDING);
     expect(this.view.pendingCount()).toBe(pending.reduce((a, b) => a + b, 0));
+    expect(waitingByClass(this.view)).toEqual(pendingByClass(state));
   }
 }
 

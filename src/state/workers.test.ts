@@ -74,7 +74,7 @@ describe('a join', () => {
 
   test('of one that was suspected is contact, and a drain goes on', () => {
     const worker = it.join('m1');
-    it.apply({ kind: 'drain', worker, draining: true, by: 'ann' });
+    it.apply({ kind: 'drain', worker, draining: true, by: 'ann', tenant: 'default' });
     move(worker, 'suspect');
     it.apply(joining('m1', { tokenHash: 'new' }));
     expect(it.state.workers.get(worker)?.worker).toMatchObject({ state: 'ONLINE', draining: true });
@@ -125,13 +125,20 @@ describe('a worker', () => {
   test('nobody knows cannot be moved or drained', () => {
     const none = 'w-none' as WorkerId;
     expect(move(none, 'lose')).toMatchObject({ kind: 'missing' });
-    const drain = it.apply({ kind: 'drain', worker: none, draining: true, by: 'ann' });
+    const drain = it.apply({
+      kind: 'drain',
+      worker: none,
+      draining: true,
+      by: 'ann',
+      tenant: 'default',
+    });
     expect(drain).toMatchObject({ kind: 'missing' });
   });
 
   test('drains until it is told otherwise; the same again changes nothing', () => {
     const worker = it.join('m1');
-    const drain = (draining: boolean) => it.apply({ kind: 'drain', worker, draining, by: 'ann' });
+    const drain = (draining: boolean) =>
+      it.apply({ kind: 'drain', worker, draining, by: 'ann', tenant: 'default' });
     drain(true);
     const before = picture(it.state);
     expect(drain(true)).toEqual({ kind: 'done' });
@@ -192,8 +199,12 @@ test('a revoked worker is refused, and loses what it runs only when its lease ha
   const worker = it.join('m1');
   const [uid] = it.assign(it.submit(), worker) as [AttemptUid];
   it.run(uid);
-  expect(it.apply({ kind: 'revoke-worker', worker, by: 'ann' }).kind).toBe('done');
-  expect(it.apply({ kind: 'revoke-worker', worker, by: 'ann' }).kind).toBe('done');
+  expect(it.apply({ kind: 'revoke-worker', worker, by: 'ann', tenant: 'default' }).kind).toBe(
+    'done',
+  );
+  expect(it.apply({ kind: 'revoke-worker', worker, by: 'ann', tenant: 'default' }).kind).toBe(
+    'done',
+  );
   expect(it.state.workersByToken.size).toBe(0);
   expect(it.state.attempts.has(uid)).toBe(true);
   expect(it.state.workers.get(worker)?.worker.draining).toBe(true);

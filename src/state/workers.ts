@@ -95,7 +95,8 @@ export function drain(state: State, mutation: Drain, nowMs: number): Result {
   live.worker.draining = mutation.draining;
   state.touchWorker(live.worker);
   const kind = mutation.draining ? 'worker.draining' : 'worker.undrained';
-  noteWorker(state, kind, live.worker, nowMs, { by: mutation.by });
+  const { by, tenant } = mutation;
+  state.note(nowMs, { kind, tenant, worker: live.worker.id, data: { by } });
   return DONE;
 }
 
@@ -109,7 +110,8 @@ export function revokeWorker(state: State, mutation: RevokeWorker, nowMs: number
   worker.tokenHash = '';
   worker.draining = true;
   state.touchWorker(worker);
-  noteWorker(state, 'worker.revoked', worker, nowMs, { by: mutation.by });
+  const { by, tenant } = mutation;
+  state.note(nowMs, { kind: 'worker.revoked', tenant, worker: worker.id, data: { by } });
   return DONE;
 }
 
@@ -127,14 +129,7 @@ function countLive(state: State, joinToken: string): number {
 
 function noteWorker(
   state: State,
-  kind:
-    | 'worker.joined'
-    | 'worker.suspect'
-    | 'worker.online'
-    | 'worker.lost'
-    | 'worker.draining'
-    | 'worker.revoked'
-    | 'worker.undrained',
+  kind: 'worker.joined' | 'worker.suspect' | 'worker.online' | 'worker.lost',
   worker: Worker,
   nowMs: number,
   data: Record<string, string | boolean>,

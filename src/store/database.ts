@@ -88,6 +88,7 @@ export interface CheckpointRow {
   bytes: number;
   files: number;
   reason: string;
+  taken_boot_ms: number;
   created_at_ms: number;
 }
 
@@ -154,7 +155,7 @@ export interface EventRow {
   hash: string | null;
 }
 
-export interface AuditHeadRow {
+interface AuditHeadRow {
   tenant: string;
   hash: string;
   entries: number;

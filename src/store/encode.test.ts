@@ -48,6 +48,7 @@ describe('a batch', () => {
     }
     expect(Object.keys(batch.tables).toSorted()).toEqual([
       'attempts',
+      'audit_heads',
       'claims',
       'events',
       'jobs',
@@ -114,7 +115,7 @@ test('rows decode to what was encoded', () => {
   const uids = it.assign(live, worker);
   it.run(...uids);
   it.exit(uids[0]!, 0);
-  it.apply({ kind: 'drain', worker, draining: true, by: 'ann' });
+  it.apply({ kind: 'drain', worker, draining: true, by: 'ann', tenant: 'default' });
   const attempt = it.state.attempts.get(uids[1]!)!;
   const { tables } = batchOf(it);
   const decoded = <Row, Entity>(name: TableName, decode: (row: Row) => Entity): Entity[] =>
@@ -133,6 +134,7 @@ test('rows decode to what was encoded', () => {
 const FRESH_JOB = {
   parent: null,
   root: null,
+  priority: null,
   round: 0,
   cancel_requested_at_ms: null,
   cancelled_by: null,

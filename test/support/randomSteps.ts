@@ -49,6 +49,8 @@ export const step = fc.oneof(
         'token',
         'revoke',
         'charge',
+        'people',
+        'priority',
       ),
       pick,
     }),

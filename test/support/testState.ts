@@ -181,6 +181,10 @@ export function picture(state: State) {
   });
 }
 
+function byName(a: { name: string }, b: { name: string }): number {
+  return a.name < b.name ? -1 : 1;
+}
+
 /** What a rebuild must bring back. */
 export function liveParts(state: State) {
   const byKey = <Value>(map: ReadonlyMap<string, Value>) =>
@@ -197,6 +201,9 @@ export function liveParts(state: State) {
     byMachine: byKey(state.workersByMachine).map(([machine, { worker }]) => [machine, worker.id]),
     tokens: byKey(state.tokens),
     tokensByHash: byKey(state.tokensByHash).map(([hash, { id }]) => [hash, id]),
+    tenants: byKey(state.tenants.tenants),
+    users: ['default', 'a'].flatMap((name) => [...state.tenants.usersOf(name)]).toSorted(byName),
+    auditHeads: ['default', 'a'].map((name) => state.auditChains.head(name)),
     pools: [...state.pools].toSorted(),
     idempotency: byKey(state.idempotency),
     nominations: byKey(state.nominations).map(([id, { claim }]) => [id, claim.owner]),

@@ -70,6 +70,11 @@ export class TokenCache {
     }
   }
 
+  /** Somebody left or came back: whoever it was is asked about again. */
+  clear(): void {
+    this.#known.clear();
+  }
+
   async #ask(secret: string): Promise<Principal | undefined> {
     // Counted from before the question: the answer may be as old as that.
     const atMs = this.#options.clock.now();

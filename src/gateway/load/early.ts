@@ -9,15 +9,18 @@ import { ATTEMPT_HEADER } from '../../protocol/blobs.ts';
 import type { TokenCache } from '../auth/tokenCache.ts';
 import { PROBLEM_TYPE, type Problem } from '../problem.ts';
 import type { Load } from './load.ts';
+import type { Parking } from './parking.ts';
 import { leftHeader, policyHeader, type Refusal } from './refusal.ts';
 
 /** Agents' calls; health, so that an overloaded gateway is not taken for a dead one; cookies. */
 const NEVER_REFUSED = /^\/(?:drover\.v1\.Agent\/|healthz|readyz|metrics|proxy\/)/;
 const BEARER = 'Bearer ';
+const { status, title } = ERRORS.TOO_MANY;
 
 interface EarlyOptions {
   load: Load;
   cache: TokenCache;
+  parking: Parking;
   requestId: (request: IncomingMessage) => string;
 }
 
@@ -51,34 +54,23 @@ function answer(
   request: IncomingMessage,
   response: ServerResponse,
   { detail, hint, retryAfterSeconds, bucket }: Refusal,
-  { requestId }: EarlyOptions,
+  { requestId: idOf, parking }: EarlyOptions,
 ): void {
-  const id = requestId(request);
-  const { status, title } = ERRORS.TOO_MANY;
-  const problem: Problem = {
-    type: 'about:blank',
-    title,
-    status,
-    code: 'TOO_MANY',
-    detail,
-    requestId: id,
-    hint,
-  };
+  const requestId = idOf(request);
+  const code = 'TOO_MANY';
+  const problem: Problem = { type: 'about:blank', title, status, code, detail, requestId, hint };
   const body = JSON.stringify(problem);
-  const headers = [
-    'content-type',
-    PROBLEM_TYPE,
-    'content-length',
-    String(Buffer.byteLength(body)),
-    'x-request-id',
-    id,
-    'retry-after',
-    String(retryAfterSeconds),
-  ];
+  const headers = ['content-type', PROBLEM_TYPE, 'x-request-id', requestId];
+  headers.push('retry-after', String(retryAfterSeconds));
+  headers.push('content-length', String(Buffer.byteLength(body)));
   if (bucket !== undefined) {
     headers.push('ratelimit-policy', policyHeader(bucket));
     headers.push('ratelimit', leftHeader(bucket, retryAfterSeconds));
   }
   response.writeHead(status, headers);
   response.end(body);
+  // A proxy sends others' requests over the same connection.
+  const { via, forwarded, 'x-forwarded-for': forwardedFor } = request.headers;
+  const isShared = (via ?? forwarded ?? forwardedFor) !== undefined;
+  if (!isShared) parking.park(request.socket, retryAfterSeconds);
 }

@@ -12,7 +12,7 @@ import {
 import type { Coordinator } from '../../protocol/coordinator.ts';
 import { jobSpec } from '../../protocol/jobSpec.ts';
 import type { App } from '../app.ts';
-import { found, list, one } from './envelope.ts';
+import { found, list, one, whole } from './envelope.ts';
 
 const tags = ['budgets'];
 const tenantParams = z.strictObject({ tenant: budgetTenant });
@@ -46,7 +46,7 @@ function readRoutes(app: App, coordinator: Coordinator): void {
     config,
     schema: {
       tags,
-      summary: "The tenant's budgets; with budgets:manage everybody's",
+      summary: "The tenant's budgets; with tenants:manage everybody's",
       response: { 200: list(budgetView) },
     },
     handler: async ({ principal }) => whole(await coordinator.listBudgets(principal)),
@@ -58,7 +58,7 @@ function readRoutes(app: App, coordinator: Coordinator): void {
     config,
     schema: {
       tags,
-      summary: 'What the tenant used; with budgets:manage what everybody used',
+      summary: 'What the tenant used; with tenants:manage what everybody used',
       querystring: usageQuery,
       response: { 200: list(usageRow) },
     },
@@ -132,8 +132,4 @@ function userRoutes(app: App, coordinator: Coordinator): void {
       return found(params);
     },
   });
-}
-
-function whole<Item>(data: Item[]): { data: Item[]; meta: { nextCursor: null } } {
-  return { data, meta: { nextCursor: null } };
 }

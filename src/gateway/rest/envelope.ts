@@ -26,3 +26,8 @@ export function page<Item>({ items, nextCursor }: Page<Item>): {
 } {
   return { data: items, meta: { nextCursor } };
 }
+
+/** A list that has no pages. */
+export function whole<Item>(data: Item[]): { data: Item[]; meta: { nextCursor: null } } {
+  return { data, meta: { nextCursor: null } };
+}

@@ -1,7 +1,7 @@
 /** /v1/jobs: submit, list, look at, wait for and cancel jobs. */
 import { z } from 'zod';
 import type { JobSpec } from '../../model/job.ts';
-import { JOB_STATES } from '../../model/job.ts';
+import { JOB_STATES, PRIORITIES } from '../../model/job.ts';
 import type { Principal } from '../../model/token.ts';
 import type { Coordinator, SubmitReply } from '../../protocol/coordinator.ts';
 import {
@@ -40,6 +40,7 @@ export function jobRoutes(app: App, coordinator: Coordinator, limits: GatewayLim
   readRoutes(app, coordinator, limits);
   detailRoutes(app, coordinator);
   cancelRoutes(app, coordinator);
+  priorityRoute(app, coordinator);
 }
 
 function submitRoutes(app: App, coordinator: Coordinator, limits: GatewayLimits): void {
@@ -196,6 +197,25 @@ function detailRoutes(app: App, coordinator: Coordinator): void {
     },
     handler: async ({ principal, params }) =>
       found(await coordinator.receipt(principal, params.id)),
+  });
+}
+
+const priorityBody = z.strictObject({ priority: z.enum(PRIORITIES) });
+
+function priorityRoute(app: App, coordinator: Coordinator): void {
+  app.route({
+    method: 'POST',
+    url: '/v1/jobs/:id/priority',
+    config: { access: 'jobs:manage' },
+    schema: {
+      tags,
+      summary: 'Move a job to another band: what waits is planned anew, what runs goes on',
+      params: idParams,
+      body: priorityBody,
+      response: { 200: one(jobView) },
+    },
+    handler: async ({ principal, params, body }) =>
+      found(await coordinator.setPriority(principal, params.id, body.priority)),
   });
 }
 

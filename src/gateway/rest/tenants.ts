@@ -1,0 +1,104 @@
+/** /v1/tenants and /v1/users: who there is, who may come in, and who leaves. */
+import { z } from 'zod';
+import type { Coordinator } from '../../protocol/coordinator.ts';
+import {
+  LEAVING_JOBS,
+  tenantInput,
+  tenantName,
+  tenantView,
+  userInput,
+  userName,
+  userView,
+} from '../../protocol/tenants.ts';
+import type { App } from '../app.ts';
+import type { TokenCache } from '../auth/tokenCache.ts';
+import { found, list, one, whole } from './envelope.ts';
+
+const tags = ['tenants'];
+const tenantParams = z.strictObject({ tenant: tenantName });
+const userParams = z.strictObject({ user: userName });
+const leavingQuery = z.strictObject({ jobs: z.enum(LEAVING_JOBS).default('keep') });
+
+export function tenantRoutes(app: App, coordinator: Coordinator, cache: TokenCache): void {
+  app.route({
+    method: 'GET',
+    url: '/v1/tenants',
+    config: { access: 'jobs:read' },
+    schema: {
+      tags,
+      summary: "The caller's tenant; with tenants:manage all",
+      response: { 200: list(tenantView) },
+    },
+    handler: async ({ principal }) => whole(await coordinator.listTenants(principal)),
+  });
+
+  app.route({
+    method: 'PUT',
+    url: '/v1/tenants/:tenant',
+    config: { access: 'tenants:manage' },
+    schema: {
+      tags,
+      summary: 'Make a tenant, or suspend it',
+      params: tenantParams,
+      body: tenantInput,
+      response: { 200: one(tenantView) },
+    },
+    handler: async ({ principal, params, body }) => {
+      const view = await coordinator.setTenant(principal, params.tenant, body);
+      cache.clear();
+      return found(view);
+    },
+  });
+  userRoutes(app, coordinator, cache);
+}
+
+function userRoutes(app: App, coordinator: Coordinator, cache: TokenCache): void {
+  const config = { access: 'tokens:manage' } as const;
+  app.route({
+    method: 'GET',
+    url: '/v1/users',
+    config,
+    schema: {
+      tags,
+      summary: 'Users of the tenant who have a token, a live job or a role',
+      response: { 200: list(userView) },
+    },
+    handler: async ({ principal }) => whole(await coordinator.listUsers(principal)),
+  });
+
+  app.route({
+    method: 'PUT',
+    url: '/v1/users/:user',
+    config,
+    schema: {
+      tags,
+      summary: 'Give a user roles; one who had left is back',
+      params: userParams,
+      body: userInput,
+      response: { 200: one(userView) },
+    },
+    handler: async ({ principal, params, body }) => {
+      const view = await coordinator.setUser(principal, params.user, body);
+      cache.clear();
+      return found(view);
+    },
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/v1/users/:user',
+    config,
+    schema: {
+      tags,
+      summary: 'A user leaves: tokens end, and jobs where that is asked for',
+      params: userParams,
+      querystring: leavingQuery,
+      response: { 200: one(userView) },
+    },
+    handler: async ({ principal, params, query }) => {
+      const view = await coordinator.removeUser(principal, params.user, query.jobs);
+      cache.clear();
+      return found(view);
+    },
+  });
+}
