@@ -7,7 +7,6 @@
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 import { DROVER_SYSTEM, DroverServer } from '../jobs/servers/drover.ts';
 import { mustEqual } from '../jobs/support/bench.ts';
@@ -16,7 +15,7 @@ import { percentile } from '../jobs/support/measure.ts';
 import type { Row } from '../jobs/support/report.ts';
 import { CONNECTIONS } from '../jobs/support/workload.ts';
 import { OpenLoop, type OpenLoopResult } from './openLoop.ts';
-import { halves, pin } from './pin.ts';
+import { halves, pin, stayAwake } from './pin.ts';
 
 export interface OverloadOptions {
   /** Of each of the measurements. */
@@ -29,7 +28,7 @@ export interface OverloadOptions {
 
 /** Independent clients of the flood, and of the tenant that behaves. */
 const FLOOD_CONNECTIONS = 512;
-const QUIET_CONNECTIONS = 16;
+const QUIET_CONNECTIONS = 64;
 /** Of the capacity. */
 const QUIET_SHARE = 0.05;
 const WARMUP_SECONDS = 2;
@@ -43,8 +42,6 @@ interface Loads {
   alone: OpenLoopResult;
   flood: OpenLoopResult;
   quiet: OpenLoopResult;
-  /** Processor time of the load per request of the flood. */
-  loadMicros: number;
   seconds: number;
   times: number;
 }
@@ -55,6 +52,7 @@ export async function overload(options: OverloadOptions): Promise<Row[]> {
   if (processors) pin(processors.server);
   const server = await DroverServer.start(mkdtempSync(join(directory, 'overload-')));
   if (processors) pin(processors.load);
+  const sleep = processors ? stayAwake() : undefined;
   try {
     await server.drainLocalAgent();
     const loads = await measure(server, seconds, times);
@@ -64,6 +62,7 @@ export async function overload(options: OverloadOptions): Promise<Row[]> {
     process.stderr.write(`  flood ${show(flood, seconds)}\n  quiet ${show(quiet, seconds)}\n`);
     return rowsOf(loads, processors !== undefined);
   } finally {
+    sleep?.();
     await server.close();
   }
 }
@@ -92,14 +91,9 @@ async function measure(server: DroverServer, seconds: number, times: number): Pr
     perSecond: capacity * times,
     request: server.single('flood'),
   });
-  const before = process.cpuUsage();
-  const began = performance.now();
   const [flood, quiet] = await Promise.all([flooding.run(), behaved('quiet').run()]);
-  const { user, system } = process.cpuUsage(before);
-  const sent = ((performance.now() - began) / 1000) * capacity * (times + QUIET_SHARE);
   const accepted = most.accepted + alone.allAccepted + flood.allAccepted + quiet.allAccepted;
-  const loadMicros = (user + system) / sent;
-  return { capacity, accepted, alone, flood, quiet, loadMicros, seconds, times };
+  return { capacity, accepted, alone, flood, quiet, seconds, times };
 }
 
 function show(result: OpenLoopResult, seconds: number): string {
@@ -114,7 +108,7 @@ function show(result: OpenLoopResult, seconds: number): string {
 }
 
 function rowsOf(loads: Loads, isPinned: boolean): Row[] {
-  const { capacity, alone, flood, quiet, loadMicros, seconds, times } = loads;
+  const { capacity, alone, flood, quiet, seconds, times } = loads;
   const goodput = (flood.accepted + quiet.accepted) / seconds / capacity;
   const p99 = (result: OpenLoopResult): number => percentile(result.latenciesMs, 0.99);
   const where = isPinned ? 'server and load on processors of their own' : 'all on one processor';
@@ -146,7 +140,6 @@ function rowsOf(loads: Loads, isPinned: boolean): Row[] {
       ...atLeast(kept, 0.99),
     }),
     row('its p99 during the flood', 'ms', p99(quiet), { note: `p99 alone ${p99(alone)} ms` }),
-    row('processor time of the load per request', 'us', loadMicros, { note: 'not the server’s' }),
   ];
 }
 

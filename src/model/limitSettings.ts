@@ -33,7 +33,7 @@ export const limitSettings = section({
   streamsPerTenant: count.default(1000),
   streamsPerToken: count.default(1000),
   callsAtOnce: z.int().min(32).max(100_000).default(1024),
-  overloadMs: duration.max(60_000).default(20),
+  overloadMs: duration.max(60_000).default(10),
   tenants: z.record(z.string().min(1).max(100), ofTenant).default({}),
 });
 

@@ -93,10 +93,17 @@ export class Overload {
 
   #adjust(nowMs: number): void {
     const isSlow = this.#slow * 2 > this.#ended;
+    // What is slow while half of the places are free does not wait for a place.
+    if (isSlow && this.#most * 2 < this.#limit) return this.#begin(nowMs);
     if (isSlow) this.#limit = Math.max(FEWEST_CALLS, this.#limit * DECREASE);
     else if (this.#most >= this.#limit) {
       this.#limit = Math.min(this.#options.callsAtOnce, this.#limit * GROWTH + 1);
     }
+    this.#begin(nowMs);
+  }
+
+  /** The next window, with what there was to learn from the last one. */
+  #begin(nowMs: number): void {
     if (this.#most <= CALM_CALLS) this.#learnCalm(this.#tookMs / this.#ended);
     const excess = Math.round(this.#refused / this.#ended);
     this.#spread = Math.min(MOST_SPREAD_SECONDS, Math.max(1, excess));
