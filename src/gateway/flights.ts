@@ -167,9 +167,8 @@ export class Lane {
       ? load.enterCall(principal, flight.startedAt)
       : load.enterStream(principal, flight.startedAt);
     const { requests, tenant } = flight.account;
-    if (!requests.isLow && !tenant.requests.isLow) return;
-    const low = requests.isLow ? requests : tenant.requests;
-    flight.reply.header('ratelimit', leftHeader(low, 1));
+    const low = requests.isLow(flight.startedAt) ? requests : tenant.requests;
+    if (low.isLow(flight.startedAt)) flight.reply.header('ratelimit', leftHeader(low, 1));
   }
 
   /** Once per call, whether it was answered, cut off by us or left by the client. */

@@ -44,7 +44,7 @@ test('a time that lies before the last one neither gives nor takes', () => {
   bucket.spend(20);
   expect(bucket.waitMs(1, 500)).toBe(100);
   expect(bucket.waitMs(1, 1100)).toBe(0);
-  expect(bucket.isLow).toBe(true);
+  expect(bucket.isLow(1100)).toBe(true);
   expect(bucket.isFull(1500)).toBe(false);
   expect(bucket.isFull(60_000)).toBe(true);
 });

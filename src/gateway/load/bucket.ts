@@ -18,8 +18,11 @@ export class Bucket {
 
   /** How long until `count` fit; 0: they do now. More than a burst fits once the bucket is full. */
   waitMs(count: number, nowMs: number): number {
+    const wanted = Math.min(count, this.rate.burst);
+    // What comes in with time only adds to it: most calls need no more than this.
+    if (this.#level >= wanted) return 0;
     this.#refill(nowMs);
-    const missing = Math.min(count, this.rate.burst) - this.#level;
+    const missing = wanted - this.#level;
     return missing <= 0 ? 0 : (missing / this.rate.perSecond) * 1000;
   }
 
@@ -34,8 +37,11 @@ export class Bucket {
   }
 
   /** Less than half is left: time to tell the caller. */
-  get isLow(): boolean {
-    return this.#level < this.rate.burst / 2;
+  isLow(nowMs: number): boolean {
+    const half = this.rate.burst / 2;
+    if (this.#level >= half) return false;
+    this.#refill(nowMs);
+    return this.#level < half;
   }
 
   isFull(nowMs: number): boolean {
