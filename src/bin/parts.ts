@@ -14,6 +14,8 @@ import { dataRoutes } from '../gateway/rest/data.ts';
 import { resultRoutes } from '../gateway/rest/results.ts';
 import { metricRoutes } from '../gateway/rest/metrics.ts';
 import { registerLogRoutes } from '../gateway/rest/logs.ts';
+import { trainingRoutes } from '../gateway/training/routes.ts';
+import { openAuthenticate } from '../gateway/auth/authenticate.ts';
 import { bearerOf, checkScope, type Authorize } from '../gateway/auth/authorize.ts';
 import { recordAccesses } from '../gateway/tunnel/accesses.ts';
 import { createExecRoute } from '../gateway/tunnel/exec.ts';
@@ -44,7 +46,7 @@ export async function startGateway(
   const common = { coordinator, clock: systemClock, random: systemRandom, log };
   // The hub must know the gateway's URL, which is known once it listens.
   const upgrades: UpgradeRoute[] = [];
-  const authenticate = (token: string) => coordinator.authenticate(token);
+  const authenticate = await openAuthenticate(settings.auth, common);
   const proxy: ProxyOptions = {
     hub: () => hub,
     authenticate,
@@ -53,6 +55,7 @@ export async function startGateway(
   };
   const gateway = await createGateway({
     ...common,
+    authenticate,
     host: server.host,
     port: server.port,
     insecure: server.insecure,
@@ -67,6 +70,7 @@ export async function startGateway(
       resultRoutes(app, { coordinator, store: blobs });
       dataRoutes(app, { coordinator, store: blobs, clock: systemClock });
       blobRoutes(app, { store: blobs, quota, maxBlobBytes, limits: GATEWAY_LIMITS });
+      trainingRoutes(app, { ...common, store: blobs, quota, settings: settings.training });
     },
     upgrade: upgradeHandler(upgrades, common),
   });

@@ -13,6 +13,7 @@ import { diffCommand } from './diff.ts';
 import { execCommand } from './execCommand.ts';
 import { EXIT } from './exitCodes.ts';
 import { forwardCommand } from './forward.ts';
+import { gatewayKeyCommand } from './gatewayKey.ts';
 import { gcCommand } from './gc.ts';
 import { overview, ROLES } from './help.ts';
 import { infoCommand } from './info.ts';
@@ -24,6 +25,7 @@ import { logsCommand } from './logs.ts';
 import { metricsCommand } from './metrics.ts';
 import { nearest } from '../lib/nearest.ts';
 import { notebookCommand } from './notebook.ts';
+import { policyCommand } from './policy.ts';
 import { priorityCommand } from './priority.ts';
 import { profileCommand } from './profile.ts';
 import { psCommand } from './ps.ts';
@@ -85,11 +87,13 @@ const cliCommands: Command[] = [
   dataCommand,
   gcCommand,
   tokensCommand,
+  gatewayKeyCommand,
   tenantsCommand,
   usersCommand,
   budgetCommand,
   usageCommand,
   auditCommand,
+  policyCommand,
   loginCommand,
   contextCommand,
   createCompletion(() => cliCommands),

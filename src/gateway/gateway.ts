@@ -11,6 +11,7 @@ import { AGENT_VERSION } from '../protocol/agent.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
 import { type AgentRouteOptions, agentRoutes } from './agents.ts';
 import type { App } from './app.ts';
+import type { Authenticate } from './auth/authenticate.ts';
 import { type Authorize, createAuthorize } from './auth/authorize.ts';
 import { attemptHolder } from './auth/attemptHolder.ts';
 import { guardRoute, type GuardOptions, type MayUse } from './auth/guard.ts';
@@ -35,6 +36,7 @@ import { capsuleRoutes } from './rest/capsule.ts';
 import { clusterRoutes } from './rest/cluster.ts';
 import { healthRoutes } from './rest/health.ts';
 import { jobRoutes } from './rest/jobs.ts';
+import { policyRoutes } from './rest/policy.ts';
 import { queueRoutes } from './rest/queue.ts';
 import { auditRoutes } from './rest/audit.ts';
 import { tenantRoutes } from './rest/tenants.ts';
@@ -52,6 +54,8 @@ export type Upgrade = (
 
 export interface GatewayOptions extends ListenOptions {
   coordinator: Coordinator;
+  /** Who holds a token; by default whoever the coordinator says. */
+  authenticate?: Authenticate;
   clock: Clock;
   random: Random;
   log: Log;
@@ -80,7 +84,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const cache = new TokenCache({
     ...limits,
     clock,
-    authenticate: (secret) => options.coordinator.authenticate(secret),
+    authenticate: options.authenticate ?? ((secret) => options.coordinator.authenticate(secret)),
   });
   const { load = new Load() } = options;
   const flights = new Flights({ ...limits, clock, log, metrics, load });
@@ -182,6 +186,7 @@ function addRoutes(app: App, options: GatewayOptions, parts: RouteParts): void {
   tokenRoutes(app, coordinator, parts.cache);
   tenantRoutes(app, coordinator, parts.cache);
   auditRoutes(app, coordinator);
+  policyRoutes(app, coordinator);
   budgetRoutes(app, coordinator);
   healthRoutes(app, coordinator, parts.metrics);
   agentRoutes(app, { coordinator, limits: parts.limits, decodeLogFrames });

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DroverError, ERRORS, type ErrorCode } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import { leftHeader, LimitReached, policyHeader, type Refusal } from './load/refusal.ts';
+import { isTrainingUrl, trainingFailureOf } from './training/failure.ts';
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
 
@@ -55,14 +56,21 @@ export function problemOf(error: DroverError, requestId: string): Problem {
   return problem;
 }
 
-function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
+function sendProblem(url: string, reply: FastifyReply, problem: Problem): FastifyReply {
   // RFC 9110: a 401 says which scheme is wanted.
   if (problem.status === 401) reply.header('www-authenticate', 'Bearer realm="drover"');
+  const [type, body] = failureBody(url, problem);
   return reply
     .code(problem.status)
-    .header('content-type', PROBLEM_TYPE)
+    .header('content-type', type)
     .header('x-request-id', problem.requestId)
-    .send(JSON.stringify(problem));
+    .send(body);
+}
+
+/** Content type and text, as they are expected at this address. */
+export function failureBody(url: string, problem: Problem): [type: string, body: string] {
+  if (!isTrainingUrl(url)) return [PROBLEM_TYPE, JSON.stringify(problem)];
+  return ['application/json; charset=utf-8', JSON.stringify(trainingFailureOf(problem))];
 }
 
 /** Every 429 says when to come again; a second where nobody knows better. */
@@ -81,12 +89,12 @@ export function errorHandler(
   return (error, request, reply) => {
     const expected = expectedError(error, request);
     if (expected?.status === 429) tellWhen(reply, expected);
-    if (expected) return sendProblem(reply, problemOf(expected, request.id));
+    if (expected) return sendProblem(request.url, reply, problemOf(expected, request.id));
     log.error(
       { requestId: request.id, method: request.method, url: request.url, err: error },
       'unexpected error in a request',
     );
-    return sendProblem(reply, internalProblem(request.id));
+    return sendProblem(request.url, reply, internalProblem(request.id));
   };
 }
 

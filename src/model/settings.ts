@@ -3,12 +3,14 @@
  * that may know domain words: every part may name its section's type, and none may import bin/.
  */
 import { z } from 'zod';
+import { authSettings, checkAuth } from './authSettings.ts';
 import { blobSettings, checkBlobs } from './blobSettings.ts';
 import { checkSecrets, secretSettings } from './secretSettings.ts';
 import { checkGrpc } from './grpcSettings.ts';
 import { limitSettings } from './limitSettings.ts';
 import { checkNotify, notifySettings } from './notifySettings.ts';
 import { agentSettings } from './agentSettings.ts';
+import { trainingSettings } from './trainingSettings.ts';
 import { poolSettings } from './poolSettings.ts';
 import { readSecrets, refuseSecret } from './secretFiles.ts';
 import { IDLE_ACTIONS } from './jobParts.ts';
@@ -102,9 +104,12 @@ const fleet = section({
   pools: z.record(z.string().min(1).max(100), poolSettings).default({}),
 });
 
+const policy = section({ file: text.default('') });
+
 const sections = z.strictObject({
   data,
   server,
+  auth: authSettings,
   grpc,
   store,
   blobs: blobSettings,
@@ -117,7 +122,9 @@ const sections = z.strictObject({
   logs,
   agent: agentSettings,
   idleDevices,
+  training: trainingSettings,
   fleet,
+  policy,
   limits: limitSettings,
 });
 export type Settings = z.output<typeof sections>;
@@ -188,6 +195,7 @@ function checkTogether(settings: Settings, context: z.RefinementCtx): void {
   if (database.kind === 'sqlite' && named > 0) {
     fail('store.kind', 'store.url and store.urlFile are for postgres; SQLite lies in data.dir');
   }
+  checkAuth(settings.auth, fail);
   checkGrpc(settings.grpc, fail);
   checkBlobs(settings.blobs, fail);
   checkSecrets(settings.secrets, fail);
@@ -228,7 +236,10 @@ function resolvePaths(settings: Settings, home: string | undefined): Settings {
     ...settings.agent.cache,
     folder: named ? expandHome(named, home) : `${dataDir}/cache`,
   };
-  return { ...settings, data: { dir }, blobs, agent: { ...settings.agent, dataDir, cache } };
+  const policyFile = { file: expandHome(settings.policy.file, home) };
+  const training = { templates: expandHome(settings.training.templates, home) };
+  const agent = { ...settings.agent, dataDir, cache };
+  return { ...settings, data: { dir }, blobs, policy: policyFile, training, agent };
 }
 
 function expandHome(path: string, home: string | undefined): string {

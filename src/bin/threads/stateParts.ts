@@ -13,11 +13,12 @@ import type { Channels } from '../../control/notices.ts';
 import type { NotifySettings } from '../../model/notifySettings.ts';
 import { openChannels } from '../../notify/open.ts';
 import { openSecrets } from '../../secrets/open.ts';
-import { HISTORY_CALLS, historyClient, type HistoryCalls } from '../../store/historyCalls.ts';
+import { historyClient } from '../../store/historyCalls.ts';
 import { rebuild, type StoreSettings } from '../../store/open.ts';
+import { openPolicy } from '../policyFile.ts';
 import type { LogThreadOptions } from './logs.ts';
-import { startThread, type ThreadData } from './start.ts';
-import { died, log, logs, planner, writer } from './stateThreads.ts';
+import type { ThreadData } from './start.ts';
+import { died, log, logs, planner, reader, writer } from './stateThreads.ts';
 
 export interface StateThreadOptions {
   store: StoreSettings;
@@ -25,6 +26,7 @@ export interface StateThreadOptions {
   controller: ControllerSettings;
   secrets: SecretSettings;
   notify: NotifySettings;
+  policyFile: string;
   tokens: { admin: string; join: string };
   level: string;
 }
@@ -57,12 +59,7 @@ async function boot(): Promise<void> {
   const begun = systemClock.bootMs();
   const nowMs = systemClock.now();
   const controllerRow = await writer.calls.lead(nowMs, clusterId);
-  const reader = startThread<HistoryCalls, StoreSettings>(
-    'reader',
-    options.store,
-    HISTORY_CALLS,
-    died,
-  );
+  const policy = await openPolicy(options.policyFile, { clock: systemClock, log });
   const snapshot = await rebuild(options.store, controllerRow, nowMs);
   const controller = createController({
     snapshot,
@@ -74,6 +71,7 @@ async function boot(): Promise<void> {
     jobMetrics,
     secrets: openSecrets(options.secrets, process.env),
     channels: await channels(),
+    policy,
     clock: systemClock,
     random: systemRandom,
     log,
@@ -97,6 +95,7 @@ async function boot(): Promise<void> {
     'the controller is up',
   );
   stop.push(
+    async () => policy.close(),
     () => controller.close(),
     () => logs.calls.close(),
     () => reader.calls.close(),

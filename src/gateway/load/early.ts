@@ -7,7 +7,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import { ERRORS } from '../../lib/errors.ts';
 import { ATTEMPT_HEADER } from '../../protocol/blobs.ts';
 import type { TokenCache } from '../auth/tokenCache.ts';
-import { PROBLEM_TYPE, type Problem } from '../problem.ts';
+import { failureBody, type Problem } from '../problem.ts';
 import type { Load } from './load.ts';
 import type { Parking } from './parking.ts';
 import { leftHeader, policyHeader, type Refusal } from './refusal.ts';
@@ -59,8 +59,8 @@ function answer(
   const requestId = idOf(request);
   const code = 'TOO_MANY';
   const problem: Problem = { type: 'about:blank', title, status, code, detail, requestId, hint };
-  const body = JSON.stringify(problem);
-  const headers = ['content-type', PROBLEM_TYPE, 'x-request-id', requestId];
+  const [type, body] = failureBody(request.url ?? '', problem);
+  const headers = ['content-type', type, 'x-request-id', requestId];
   headers.push('retry-after', String(retryAfterSeconds));
   headers.push('content-length', String(Buffer.byteLength(body)));
   if (bucket !== undefined) {

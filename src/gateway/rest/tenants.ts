@@ -17,7 +17,8 @@ import { found, list, one, whole } from './envelope.ts';
 const tags = ['tenants'];
 const tenantParams = z.strictObject({ tenant: tenantName });
 const userParams = z.strictObject({ user: userName });
-const leavingQuery = z.strictObject({ jobs: z.enum(LEAVING_JOBS).default('keep') });
+/** Without a word on jobs the site's policy decides. */
+const leavingQuery = z.strictObject({ jobs: z.enum(LEAVING_JOBS).optional() });
 
 export function tenantRoutes(app: App, coordinator: Coordinator, cache: TokenCache): void {
   app.route({

@@ -1,0 +1,105 @@
+/** A training's output and metrics as they come: the same follows as elsewhere, its own fields. */
+import type { FastifyReply } from 'fastify';
+import { z } from 'zod';
+import type { Clock } from '../../lib/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import type { Principal } from '../../model/token.ts';
+import type { Coordinator, LogPage, LogQuery } from '../../protocol/coordinator.ts';
+import type { AnyRecordView } from '../../protocol/jobs.ts';
+import { metricSelection, type MetricSample } from '../../protocol/metrics.ts';
+import type { App } from '../app.ts';
+import { idParams } from '../rest/envelope.ts';
+import { LOG_ROUTE_LIMITS, logEvents } from '../rest/logs.ts';
+import { metricEvents } from '../rest/metrics.ts';
+import { followPages, Follows, type FollowOptions, type ReadPage } from '../stream/follow.ts';
+import type { SseEvent, SseLimits } from '../stream/sse.ts';
+import { streams } from './envelope.ts';
+import { TRAINING_PREFIX } from './failure.ts';
+import { timeText } from './views.ts';
+
+export interface TrainingStreamOptions {
+  coordinator: Pick<Coordinator, 'readLogs'>;
+  clock: Clock;
+  log: Log;
+  limits?: Partial<SseLimits>;
+}
+
+const { waitMs, tailLines } = LOG_ROUTE_LIMITS;
+const config = { access: 'jobs:read', pace: 'stream' } as const;
+const tags = ['training'];
+const number = z.coerce.number().int().min(0);
+const headers = z.looseObject({
+  'last-event-id': z
+    .string()
+    .regex(/^\d{1,15}$/)
+    .optional(),
+});
+
+export function trainingStreamRoutes(app: App, options: TrainingStreamOptions): void {
+  const { coordinator, log } = options;
+  const follows = new Follows();
+  // Otherwise a server that closes waits for its followers.
+  app.addHook('preClose', async () => follows.endAll());
+  const follow = async (
+    { principal, params }: { principal: Principal; params: { id: string } },
+    reply: FastifyReply,
+    { query, eventsOf }: Pick<FollowOptions, 'query' | 'eventsOf'>,
+  ): Promise<void> => {
+    const read: ReadPage = (asked) => coordinator.readLogs(principal, params.id, asked);
+    const first = await read(query);
+    const stream = follows.open(reply, options);
+    await followPages({ stream, read, query, first, eventsOf, waitMs, log });
+  };
+
+  app.route({
+    method: 'GET',
+    url: `${TRAINING_PREFIX}/jobs/:id/logs`,
+    config,
+    schema: {
+      ...{ tags, params: idParams, headers, response: streams },
+      summary: "A job's output until its end (SSE), resumable by Last-Event-ID",
+      querystring: z.strictObject({
+        task: number.optional().describe('Only this task index'),
+        tail: number.max(tailLines).optional().describe('Only the last so many lines at first'),
+      }),
+    },
+    handler: (request, reply) => {
+      const { task, tail } = request.query;
+      const resumed = request.headers['last-event-id'];
+      const query: LogQuery = { after: Number(resumed ?? 0), waitMs: 0 };
+      if (task !== undefined) query.task = task;
+      // A browser that resumes asks with the same URL: the tail it wanted lies behind it.
+      if (tail !== undefined && resumed === undefined) query.tailLines = tail;
+      return follow(request, reply, { query, eventsOf: (page) => logEvents(page, recordOf) });
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: `${TRAINING_PREFIX}/jobs/:id/metrics/stream`,
+    config,
+    schema: {
+      ...{ tags, params: idParams, headers, response: streams },
+      summary: 'What a job measures until its end (SSE), resumable by Last-Event-ID',
+      querystring: metricSelection.pick({ task: true, name: true }),
+    },
+    handler: (request, reply) => {
+      const { task, name } = request.query;
+      const after = Number(request.headers['last-event-id'] ?? 0);
+      const query: LogQuery = { after, waitMs: 0, metrics: true };
+      if (task !== undefined) query.task = task;
+      const names = name === undefined ? undefined : new Set([name].flat());
+      const filter = { names, sinceMs: undefined, untilMs: undefined };
+      const eventsOf = (page: LogPage): SseEvent[] => metricEvents(page, filter, sampleOf);
+      return follow(request, reply, { query, eventsOf });
+    },
+  });
+}
+
+function recordOf({ index, atMs, ...same }: AnyRecordView): object {
+  return { ...same, task_index: index, timestamp: timeText(atMs) };
+}
+
+function sampleOf({ index, atMs, ...same }: MetricSample): object {
+  return { ...same, task_index: index, timestamp: timeText(atMs) };
+}
