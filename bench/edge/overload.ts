@@ -7,6 +7,7 @@
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 import { DROVER_SYSTEM, DroverServer } from '../jobs/servers/drover.ts';
 import { mustEqual } from '../jobs/support/bench.ts';
@@ -15,7 +16,7 @@ import { percentile } from '../jobs/support/measure.ts';
 import type { Row } from '../jobs/support/report.ts';
 import { CONNECTIONS } from '../jobs/support/workload.ts';
 import { OpenLoop, type OpenLoopResult } from './openLoop.ts';
-import { halves, pin, stayAwake } from './pin.ts';
+import { halves, pin } from './pin.ts';
 
 export interface OverloadOptions {
   /** Of each of the measurements. */
@@ -42,6 +43,8 @@ interface Loads {
   alone: OpenLoopResult;
   flood: OpenLoopResult;
   quiet: OpenLoopResult;
+  /** What the load takes of its processors during the flood. */
+  loadCores: number;
   seconds: number;
   times: number;
 }
@@ -52,7 +55,6 @@ export async function overload(options: OverloadOptions): Promise<Row[]> {
   if (processors) pin(processors.server);
   const server = await DroverServer.start(mkdtempSync(join(directory, 'overload-')));
   if (processors) pin(processors.load);
-  const sleep = processors ? stayAwake() : undefined;
   try {
     await server.drainLocalAgent();
     const loads = await measure(server, seconds, times);
@@ -62,7 +64,6 @@ export async function overload(options: OverloadOptions): Promise<Row[]> {
     process.stderr.write(`  flood ${show(flood, seconds)}\n  quiet ${show(quiet, seconds)}\n`);
     return rowsOf(loads, processors !== undefined);
   } finally {
-    sleep?.();
     await server.close();
   }
 }
@@ -91,9 +92,13 @@ async function measure(server: DroverServer, seconds: number, times: number): Pr
     perSecond: capacity * times,
     request: server.single('flood'),
   });
+  const before = process.cpuUsage();
+  const began = performance.now();
   const [flood, quiet] = await Promise.all([flooding.run(), behaved('quiet').run()]);
+  const { user, system } = process.cpuUsage(before);
+  const loadCores = (user + system) / 1000 / (performance.now() - began);
   const accepted = most.accepted + alone.allAccepted + flood.allAccepted + quiet.allAccepted;
-  return { capacity, accepted, alone, flood, quiet, seconds, times };
+  return { capacity, accepted, alone, flood, quiet, loadCores, seconds, times };
 }
 
 function show(result: OpenLoopResult, seconds: number): string {
@@ -108,7 +113,7 @@ function show(result: OpenLoopResult, seconds: number): string {
 }
 
 function rowsOf(loads: Loads, isPinned: boolean): Row[] {
-  const { capacity, alone, flood, quiet, seconds, times } = loads;
+  const { capacity, alone, flood, quiet, loadCores, seconds, times } = loads;
   const goodput = (flood.accepted + quiet.accepted) / seconds / capacity;
   const p99 = (result: OpenLoopResult): number => percentile(result.latenciesMs, 0.99);
   const where = isPinned ? 'server and load on processors of their own' : 'all on one processor';
@@ -139,7 +144,10 @@ function rowsOf(loads: Loads, isPinned: boolean): Row[] {
     row('another tenant at 5 % of the capacity: accepted of its calls', 'of its calls', kept, {
       ...atLeast(kept, 0.99),
     }),
-    row('its p99 during the flood', 'ms', p99(quiet), { note: `p99 alone ${p99(alone)} ms` }),
+    row('its p99 during the flood', 'ms', p99(quiet), {
+      note: `alone ${p99(alone).toFixed(1)} ms`,
+    }),
+    row('processor time of the load itself during the flood', 'cores', loadCores),
   ];
 }
 

@@ -19,19 +19,3 @@ export function halves(): Halves | undefined {
 export function pin(processors: string): void {
   execFileSync('taskset', ['-a', '-c', '-p', processors, String(process.pid)], { stdio: 'ignore' });
 }
-
-/**
- * Keeps this process from sleeping until it is told to stop. On a virtual machine whoever sends to
- * a sleeping process pays for waking it, and that would be the server: a load that comes over a
- * network card does not cost it that.
- */
-export function stayAwake(): () => void {
-  let isOver = false;
-  const turn = (): void => {
-    if (!isOver) setImmediate(turn);
-  };
-  turn();
-  return () => {
-    isOver = true;
-  };
-}
