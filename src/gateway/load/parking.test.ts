@@ -55,7 +55,7 @@ test('each is answered at once, then read again in turn: the more, the later', a
   await expect.poll(() => parking.size).toBeGreaterThan(0);
   const before = performance.now();
   await ask(sockets);
-  // 200 in line at 4,000 a second, and no more than a few ticks besides.
+  // 200 in line at 2,000 a second, and no more than a few ticks besides.
   expect(performance.now() - before).toBeGreaterThan(20);
   expect(seen()).toBe(400);
   await expect.poll(() => parking.size).toBe(0);

@@ -8,8 +8,8 @@ import type { Socket } from 'node:net';
 import type { Clock, Timer } from '../../lib/clock.ts';
 
 const TICK_MS = 10;
-/** Together 4,000 a second, a tenth of the thread's time when all are refused again. */
-const READ_PER_TICK = 40;
+/** Together 2,000 a second, a twentieth of the thread's time when all are refused again. */
+const READ_PER_TICK = 20;
 
 interface Parked {
   socket: Socket;
