@@ -25,18 +25,28 @@ import { upgradeHandler, type UpgradeRoute } from '../gateway/tunnel/upgrades.ts
 import { systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { systemRandom } from '../lib/random.ts';
+import { httpExposures } from '../model/listenerSettings.ts';
 import type { Settings } from '../model/settings.ts';
-import type { Coordinator } from '../protocol/coordinator.ts';
+import type { Coordinator, LogFollower } from '../protocol/coordinator.ts';
 import { decodeLogFrames } from '../protocol/logFrames.ts';
+import { exchangeOf } from './exchange.ts';
+import { listenerParts } from './tls.ts';
 
 export interface RunningGateway {
   url: string;
   close(): Promise<void>;
 }
 
+interface GatewayParts {
+  coordinator: Coordinator & Partial<LogFollower>;
+  blobs: BlobStore;
+  /** What else of this process is readable on the network. */
+  exposures?: string[];
+}
+
 export async function startGateway(
   settings: Settings,
-  { blobs, ...given }: { coordinator: Coordinator; blobs: BlobStore },
+  { blobs, exposures = [], ...given }: GatewayParts,
   log: Log,
 ): Promise<RunningGateway> {
   const { server } = settings;
@@ -51,26 +61,29 @@ export async function startGateway(
     hub: () => hub,
     authenticate,
     sessions: new ProxySessions(systemClock),
-    secure: server.publicUrl.startsWith('https:'),
+    secure: server.publicUrl.startsWith('https:') || server.certFile !== '',
   };
+  const open = [...httpExposures(settings), ...exposures];
+  const listener = listenerParts(settings, open, log);
   const gateway = await createGateway({
     ...common,
     authenticate,
-    host: server.host,
-    port: server.port,
-    insecure: server.insecure,
+    ...listener,
     decodeLogFrames,
+    accompany: exchangeOf(settings.exchange, log)?.accompany,
     load,
     limits: { bodyBytes: server.bodyLimitBytes, unaryTimeoutMs: server.unaryTimeoutMs },
     extraRoutes(app) {
-      registerLogRoutes(app, common);
-      metricRoutes(app, common);
+      const follows = { streamMs: server.streamTimeoutMs };
+      registerLogRoutes(app, { ...common, limits: follows });
+      metricRoutes(app, { ...common, limits: follows });
       proxyRoutes(app, proxy);
       const quota = createBlobQuota(blobs, { tenantQuotaBytes, clock: systemClock });
       resultRoutes(app, { coordinator, store: blobs });
       dataRoutes(app, { coordinator, store: blobs, clock: systemClock });
       blobRoutes(app, { store: blobs, quota, maxBlobBytes, limits: GATEWAY_LIMITS });
-      trainingRoutes(app, { ...common, store: blobs, quota, settings: settings.training });
+      const training = { store: blobs, quota, settings: settings.training, limits: follows };
+      trainingRoutes(app, { ...common, ...training });
     },
     upgrade: upgradeHandler(upgrades, common),
   });
@@ -88,6 +101,7 @@ export async function startGateway(
     async close() {
       hub.close();
       await gateway.close();
+      listener.tls?.close();
     },
   };
 }

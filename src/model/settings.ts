@@ -6,8 +6,11 @@ import { z } from 'zod';
 import { authSettings, checkAuth } from './authSettings.ts';
 import { blobSettings, checkBlobs } from './blobSettings.ts';
 import { checkSecrets, secretSettings } from './secretSettings.ts';
+import { checkExchange, exchangeSettings } from './exchangeSettings.ts';
+import { gatewaySettings } from './gatewaySettings.ts';
 import { checkGrpc } from './grpcSettings.ts';
 import { limitSettings } from './limitSettings.ts';
+import { checkAgentTls, checkListener, listenerSettings } from './listenerSettings.ts';
 import { checkNotify, notifySettings } from './notifySettings.ts';
 import { agentSettings } from './agentSettings.ts';
 import { trainingSettings } from './trainingSettings.ts';
@@ -29,6 +32,7 @@ const server = section({
   port: port.default(7070),
   publicUrl: text.default(''),
   insecure: z.boolean().default(false),
+  ...listenerSettings,
   bodyLimitBytes: bytes
     .min(KIB)
     .max(GIB)
@@ -109,11 +113,13 @@ const policy = section({ file: text.default('') });
 const sections = z.strictObject({
   data,
   server,
+  gateway: gatewaySettings,
   auth: authSettings,
   grpc,
   store,
   blobs: blobSettings,
   secrets: secretSettings,
+  exchange: exchangeSettings,
   notify: notifySettings,
   cluster,
   leases,
@@ -132,12 +138,18 @@ export const settingsSchema = sections.superRefine(checkTogether);
 
 export const VARIABLE_PREFIX = 'DROVER_';
 /** Variables the command line and older scripts know by a short name. */
-const ALIASES = { DROVER_DATA: 'data.dir', DROVER_LOG_LEVEL: 'logs.level' };
+const ALIASES = {
+  DROVER_DATA: 'data.dir',
+  DROVER_LOG_LEVEL: 'logs.level',
+  DROVER_CA_FILE: 'agent.caFile',
+  DROVER_CERT_FILE: 'agent.certFile',
+  DROVER_KEY_FILE: 'agent.keyFile',
+};
 /** Drover's variables that are no settings: where the file and the server are, and a task's own. */
 const OTHER_VARIABLES = [
   /^DROVER_(CONFIG|URL|TOKEN|JOIN_TOKEN)$/,
   /^DROVER_(JOB|TASK|ATTEMPT|ARRAY|GANG|PORT|PORTS|WORKER|CHECKPOINT|RESULT|METRICS)(_|$)/,
-  /^DROVER_(INPUTS|SECRETS|RESUME)$/,
+  /^DROVER_(INPUTS|SECRETS|TOKENS|RESUME)$/,
 ];
 
 export interface SettingsSources {
@@ -196,9 +208,12 @@ function checkTogether(settings: Settings, context: z.RefinementCtx): void {
     fail('store.kind', 'store.url and store.urlFile are for postgres; SQLite lies in data.dir');
   }
   checkAuth(settings.auth, fail);
+  checkListener(settings.server, fail);
+  checkAgentTls(settings.agent, fail);
   checkGrpc(settings.grpc, fail);
   checkBlobs(settings.blobs, fail);
   checkSecrets(settings.secrets, fail);
+  checkExchange(settings.exchange, fail);
   checkNotify(settings.notify, fail);
 }
 
@@ -231,6 +246,11 @@ function resolvePaths(settings: Settings, home: string | undefined): Settings {
     : `${dir}/agent`;
   const folder = settings.blobs.folder ? expandHome(settings.blobs.folder, home) : `${dir}/blobs`;
   const blobs = { ...settings.blobs, folder };
+  const { cacheFile } = settings.gateway;
+  const gateway = {
+    ...settings.gateway,
+    cacheFile: cacheFile ? expandHome(cacheFile, home) : `${dir}/gateway-cache.db`,
+  };
   const named = settings.agent.cache.folder;
   const cache = {
     ...settings.agent.cache,
@@ -239,7 +259,8 @@ function resolvePaths(settings: Settings, home: string | undefined): Settings {
   const policyFile = { file: expandHome(settings.policy.file, home) };
   const training = { templates: expandHome(settings.training.templates, home) };
   const agent = { ...settings.agent, dataDir, cache };
-  return { ...settings, data: { dir }, blobs, policy: policyFile, training, agent };
+  const paths = { data: { dir }, gateway, blobs, policy: policyFile, training, agent };
+  return { ...settings, ...paths };
 }
 
 function expandHome(path: string, home: string | undefined): string {

@@ -8,6 +8,7 @@ import { ERRORS } from '../../lib/errors.ts';
 import { ATTEMPT_HEADER } from '../../protocol/blobs.ts';
 import type { TokenCache } from '../auth/tokenCache.ts';
 import { failureBody, type Problem } from '../problem.ts';
+import { PAIRED_HEADERS } from '../security/headers.ts';
 import type { Load } from './load.ts';
 import type { Parking } from './parking.ts';
 import { leftHeader, policyHeader, type Refusal } from './refusal.ts';
@@ -60,7 +61,7 @@ function answer(
   const code = 'TOO_MANY';
   const problem: Problem = { type: 'about:blank', title, status, code, detail, requestId, hint };
   const [type, body] = failureBody(request.url ?? '', problem);
-  const headers = ['content-type', type, 'x-request-id', requestId];
+  const headers = ['content-type', type, 'x-request-id', requestId, ...PAIRED_HEADERS];
   headers.push('retry-after', String(retryAfterSeconds));
   headers.push('content-length', String(Buffer.byteLength(body)));
   if (bucket !== undefined) {

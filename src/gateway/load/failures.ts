@@ -1,6 +1,6 @@
 /** Failed authentications by address: whoever tries many tokens is told to wait. */
 import type { IncomingMessage } from 'node:http';
-import { isLoopbackAddress } from '../auth/authorize.ts';
+import { isLoopback } from '../../lib/loopback.ts';
 import { Bucket, type Rate } from './bucket.ts';
 
 /** A person who pastes the wrong token, a script that does not notice for a minute. */
@@ -51,7 +51,7 @@ export class Failures {
 export function addressOf({ headers, socket }: IncomingMessage): string {
   const peer = socket.remoteAddress ?? '';
   const forwarded = headers['x-forwarded-for'];
-  if (forwarded === undefined || !isLoopbackAddress(peer)) return networkOf(peer);
+  if (forwarded === undefined || !isLoopback(peer)) return networkOf(peer);
   const last = [forwarded].flat().join(',').split(',').at(-1)?.trim() ?? '';
   return networkOf(last);
 }

@@ -17,10 +17,11 @@ import { jobSpec, submitBatch } from '../../protocol/jobSpec.ts';
 import { quickBatch, quickSpec } from '../../protocol/quickSpecs.ts';
 import { receiptView } from '../../protocol/receipt.ts';
 import { whyView } from '../../protocol/why.ts';
-import type { App } from '../app.ts';
+import type { Accompaniment, App } from '../app.ts';
+import { tellAge } from '../cache/cachedCoordinator.ts';
 import type { GatewayLimits } from '../limits.ts';
 import { bodyValidator } from '../validation.ts';
-import { found, idParams, list, one, page } from './envelope.ts';
+import { found, idParams, list, listCached, one, oneCached, page } from './envelope.ts';
 import { idempotencyHeader, REPLAYED } from './idempotency.ts';
 
 const submitted = one(z.object({ id: z.string(), state: z.enum(JOB_STATES) }));
@@ -33,6 +34,7 @@ interface Submission {
   headers: { 'idempotency-key'?: string | undefined };
   principal: Principal;
   bodyHash: string | null;
+  accompany: () => Promise<Accompaniment> | undefined;
 }
 
 export function jobRoutes(app: App, coordinator: Coordinator, limits: GatewayLimits): void {
@@ -44,10 +46,11 @@ export function jobRoutes(app: App, coordinator: Coordinator, limits: GatewayLim
 }
 
 function submitRoutes(app: App, coordinator: Coordinator, limits: GatewayLimits): void {
-  const submit = (request: Submission, specs: JobSpec[]): Promise<SubmitReply> => {
+  const submit = async (request: Submission, specs: JobSpec[]): Promise<SubmitReply> => {
     const { principal, bodyHash } = request;
     const idempotencyKey = request.headers['idempotency-key'] ?? null;
-    return coordinator.submit(principal, { specs, idempotencyKey, bodyHash });
+    const more = await request.accompany();
+    return coordinator.submit(principal, { specs, idempotencyKey, bodyHash, ...more });
   };
 
   app.route({
@@ -107,17 +110,19 @@ function readRoutes(app: App, coordinator: Coordinator, limits: GatewayLimits): 
       tags,
       summary: 'List jobs, newest first',
       querystring: listJobsQuery,
-      response: { 200: list(jobView) },
+      response: { 200: listCached(jobView) },
     },
-    handler: async ({ principal, query }) => page(await coordinator.listJobs(principal, query)),
+    handler: async ({ principal, query }, reply) =>
+      tellAge(reply, page(await coordinator.listJobs(principal, query))),
   });
 
   app.route({
     method: 'GET',
     url: '/v1/jobs/:id',
     config: { access },
-    schema: { tags, summary: 'One job', params: idParams, response: { 200: one(jobView) } },
-    handler: async ({ principal, params }) => found(await coordinator.getJob(principal, params.id)),
+    schema: { tags, summary: 'One job', params: idParams, response: { 200: oneCached(jobView) } },
+    handler: async ({ principal, params }, reply) =>
+      tellAge(reply, found(await coordinator.getJob(principal, params.id))),
   });
 
   app.route({

@@ -14,12 +14,12 @@ import {
 import { timeOf } from '../../protocol/times.ts';
 import type { App } from '../app.ts';
 import { CSV_HEAD, csvOf, samplesOf, SeriesTable, type SampleFilter } from '../metricSamples.ts';
-import { followPages, Follows, type ReadPage } from '../stream/follow.ts';
+import { Follows, type LogSource } from '../stream/follow.ts';
 import type { SseEvent, SseLimits } from '../stream/sse.ts';
 import { idParams } from './envelope.ts';
 
 export interface MetricRouteOptions {
-  coordinator: Pick<Coordinator, 'readLogs' | 'getJob'>;
+  coordinator: LogSource & Pick<Coordinator, 'getJob'>;
   clock: Clock;
   log: Log;
   limits?: Partial<SseLimits>;
@@ -46,10 +46,11 @@ const answer = z.object({
 });
 
 type Selection = z.infer<typeof metricSelection>;
+type ReadPage = (query: LogQuery) => Promise<LogPage>;
 
 export function metricRoutes(app: App, options: MetricRouteOptions): void {
-  const { coordinator, clock, log } = options;
-  const follows = new Follows();
+  const { coordinator, limits, clock, log } = options;
+  const follows = new Follows({ ...(limits && { limits }), waitMs: WAIT_MS, clock, log });
   app.addHook('preClose', async () => follows.endAll());
   app.route({
     method: 'GET',
@@ -97,11 +98,9 @@ export function metricRoutes(app: App, options: MetricRouteOptions): void {
       const filter = filterOf(request.query);
       const after = Number(request.headers['last-event-id'] ?? 0);
       const query = queryOf(request.query, filter, after);
-      const read: ReadPage = (one) => coordinator.readLogs(who, request.params.id, one);
-      const first = await read(query);
-      const stream = follows.open(reply, options);
       const eventsOf = (page: LogPage): SseEvent[] => metricEvents(page, filter, asIs);
-      await followPages({ stream, read, query, first, eventsOf, waitMs: WAIT_MS, log });
+      const { id: job } = request.params;
+      await follows.follow({ source: coordinator, who, job, query, eventsOf, reply });
       return reply;
     },
   });

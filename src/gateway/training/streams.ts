@@ -4,21 +4,21 @@ import { z } from 'zod';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Principal } from '../../model/token.ts';
-import type { Coordinator, LogPage, LogQuery } from '../../protocol/coordinator.ts';
+import type { LogPage, LogQuery } from '../../protocol/coordinator.ts';
 import type { AnyRecordView } from '../../protocol/jobs.ts';
 import { metricSelection, type MetricSample } from '../../protocol/metrics.ts';
 import type { App } from '../app.ts';
 import { idParams } from '../rest/envelope.ts';
 import { LOG_ROUTE_LIMITS, logEvents } from '../rest/logs.ts';
 import { metricEvents } from '../rest/metrics.ts';
-import { followPages, Follows, type FollowOptions, type ReadPage } from '../stream/follow.ts';
+import { Follows, type Follow, type LogSource } from '../stream/follow.ts';
 import type { SseEvent, SseLimits } from '../stream/sse.ts';
 import { streams } from './envelope.ts';
 import { TRAINING_PREFIX } from './failure.ts';
 import { timeText } from './views.ts';
 
 export interface TrainingStreamOptions {
-  coordinator: Pick<Coordinator, 'readLogs'>;
+  coordinator: LogSource;
   clock: Clock;
   log: Log;
   limits?: Partial<SseLimits>;
@@ -36,20 +36,15 @@ const headers = z.looseObject({
 });
 
 export function trainingStreamRoutes(app: App, options: TrainingStreamOptions): void {
-  const { coordinator, log } = options;
-  const follows = new Follows();
+  const { coordinator, clock, log, limits } = options;
+  const follows = new Follows({ ...(limits && { limits }), waitMs, clock, log });
   // Otherwise a server that closes waits for its followers.
   app.addHook('preClose', async () => follows.endAll());
-  const follow = async (
-    { principal, params }: { principal: Principal; params: { id: string } },
+  const follow = (
+    { principal: who, params }: { principal: Principal; params: { id: string } },
     reply: FastifyReply,
-    { query, eventsOf }: Pick<FollowOptions, 'query' | 'eventsOf'>,
-  ): Promise<void> => {
-    const read: ReadPage = (asked) => coordinator.readLogs(principal, params.id, asked);
-    const first = await read(query);
-    const stream = follows.open(reply, options);
-    await followPages({ stream, read, query, first, eventsOf, waitMs, log });
-  };
+    what: Pick<Follow, 'query' | 'eventsOf'>,
+  ): Promise<void> => follows.follow({ source: coordinator, who, job: params.id, reply, ...what });
 
   app.route({
     method: 'GET',

@@ -8,6 +8,7 @@ import { DroverError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Random } from '../../lib/random.ts';
 import { LimitReached } from '../load/refusal.ts';
+import { RAW_HEADERS } from '../security/headers.ts';
 
 export interface Upgrade {
   request: IncomingMessage;
@@ -121,7 +122,7 @@ function refuse(socket: Duplex, error: unknown, options: { log: Log; random: Ran
       'content-type: application/problem+json',
       `content-length: ${Buffer.byteLength(body)}`,
       ...(known instanceof LimitReached ? [`retry-after: ${known.refusal.retryAfterSeconds}`] : []),
-      'connection: close',
+      `${RAW_HEADERS}connection: close`,
       '',
       body,
     ].join('\r\n'),
