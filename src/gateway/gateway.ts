@@ -25,6 +25,9 @@ import { closeGently, trackUpgrades } from './close.ts';
 import { Flights } from './flights.ts';
 import { GATEWAY_LIMITS, type GatewayLimits } from './limits.ts';
 import { listen, type ListenOptions } from './listen.ts';
+import { refuseEarly } from './load/early.ts';
+import { Load } from './load/load.ts';
+import { Parking } from './load/parking.ts';
 import { createGatewayMetrics } from './metrics.ts';
 import { KnownPaths } from './notFound.ts';
 import { describeApi, describeRoute } from './openapi.ts';
@@ -64,6 +67,8 @@ export interface GatewayOptions extends ListenOptions, EdgeOptions {
   log: Log;
   decodeLogFrames: AgentRouteOptions['decodeLogFrames'];
   limits?: Partial<GatewayLimits>;
+  /** Who may come in now; shared with what is not a route here. With its defaults unless given. */
+  load?: Load;
   /** Who is let in by the attempt it names; by default whoever the controller says runs it. */
   mayUse?: MayUse;
   /** Further routes; each names its access in `config`. Streams end in a `preClose` hook. */
@@ -90,20 +95,26 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     clock,
     authenticate: options.authenticate ?? ((secret) => options.coordinator.authenticate(secret)),
   });
-  const flights = new Flights({ ...limits, clock, log, metrics });
+  const { load = new Load() } = options;
+  const flights = new Flights({ ...limits, clock, log, metrics, load });
   metrics.connect({
     inFlight: () => flights.count,
     tokenCacheHits: () => cache.hits,
     tokenCacheMisses: () => cache.misses,
     tokenCacheEntries: () => cache.size,
+    callLimit: () => load.overload.limit,
+    limited: () => load.refusals,
     edge,
   });
   try {
     const mayUse = options.mayUse ?? attemptHolder(options.coordinator, clock);
     edge.attach(app);
-    guardEveryRoute(app, { cache, flights, mayUse }, edge);
+    guardEveryRoute(app, { cache, flights, load, mayUse }, edge);
     await describeApi(app, AGENT_VERSION);
     addRoutes(app, options, { limits, cache, metrics, edge });
+    const parking = new Parking(clock);
+    app.addHook('preClose', async () => parking.stop());
+    refuseEarly(app.server, { load, cache, parking, requestId: requestIds(options.random) });
     const upgrade = edge.guardUpgrade(options.upgrade);
     const upgraded = trackUpgrades(app.server, flights, upgrade, createAuthorize(cache));
     const url = await listen(app, options);

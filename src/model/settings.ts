@@ -9,6 +9,7 @@ import { checkSecrets, secretSettings } from './secretSettings.ts';
 import { checkExchange, exchangeSettings } from './exchangeSettings.ts';
 import { gatewaySettings } from './gatewaySettings.ts';
 import { checkGrpc } from './grpcSettings.ts';
+import { limitSettings } from './limitSettings.ts';
 import { checkAgentTls, checkListener, listenerSettings } from './listenerSettings.ts';
 import { checkNotify, notifySettings } from './notifySettings.ts';
 import { agentSettings } from './agentSettings.ts';
@@ -109,12 +110,6 @@ const fleet = section({
 
 const policy = section({ file: text.default('') });
 
-const limits = section({
-  listPage: z.int().min(1).max(500).default(500),
-  streamsPerTenant: z.int().min(1).default(200),
-  tunnelStreams: z.int().min(1).max(65_535).default(256),
-});
-
 const sections = z.strictObject({
   data,
   server,
@@ -136,7 +131,7 @@ const sections = z.strictObject({
   training: trainingSettings,
   fleet,
   policy,
-  limits,
+  limits: limitSettings,
 });
 export type Settings = z.output<typeof sections>;
 export const settingsSchema = sections.superRefine(checkTogether);
