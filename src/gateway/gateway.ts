@@ -177,9 +177,8 @@ function createApp(options: GatewayOptions, limits: GatewayLimits, edge: Edge): 
 function createServer(options: FastifyHttpOptions<Server>, { tls }: Edge): FastifyInstance {
   if (!tls) return Fastify(options);
   const { http, ...common } = options;
-  const secure = Fastify({ ...common, https: { ...http, ...tlsServerOptions(tls) } } as object);
   // One is as good as the other for whoever uses it; the types differ in events of TLS only.
-  return secure as FastifyInstance;
+  return Fastify({ ...common, https: { ...http, ...tlsServerOptions(tls) } } as object);
 }
 
 /** Before any route is added: each gets its guard, its place in the description and in 405s. */
