@@ -96,6 +96,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     authenticate: options.authenticate ?? ((secret) => options.coordinator.authenticate(secret)),
   });
   const { load = new Load() } = options;
+  load.callerOf = (request) => edge.admission.callerOf(request);
   const flights = new Flights({ ...limits, clock, log, metrics, load });
   metrics.connect({
     inFlight: () => flights.count,

@@ -1,22 +1,15 @@
 /** Whom a failed authentication is counted for, and how many are borne. */
-import type { IncomingMessage } from 'node:http';
 import { expect, test } from 'vitest';
-import { addressOf, Failures, MOST_ADDRESSES } from './failures.ts';
-
-function from(remoteAddress: string, forwarded?: string): IncomingMessage {
-  const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded };
-  return { headers, socket: { remoteAddress } } as unknown as IncomingMessage;
-}
+import { Failures, MOST_ADDRESSES, networkOf } from './failures.ts';
 
 test.each([
-  ['itself', from('192.0.2.7'), '192.0.2.7'],
-  ['an IPv4 address written as IPv6', from('::ffff:192.0.2.7'), '192.0.2.7'],
-  ['the network of an IPv6 address', from('2001:db8:1:2:3:4:5:6'), '2001:db8:1:2'],
-  ['the same of a short one', from('2001:db8::6'), '2001:db8:0:0'],
-  ['what a proxy here saw', from('127.0.0.1', '10.0.0.1, 192.0.2.9'), '192.0.2.9'],
-  ['not what a stranger claims', from('192.0.2.7', '10.0.0.1'), '192.0.2.7'],
-])('counted for %s', (_, request, address) => {
-  expect(addressOf(request)).toBe(address);
+  ['192.0.2.7', '192.0.2.7'],
+  ['::ffff:192.0.2.7', '192.0.2.7'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+  ['2001:db8::6', '2001:db8:0:0'],
+  ['', ''],
+])('%s is counted for %s', (address, network) => {
+  expect(networkOf(address)).toBe(network);
 });
 
 test('many are borne, then it takes as long as it says', () => {

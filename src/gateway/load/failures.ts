@@ -1,6 +1,4 @@
 /** Failed authentications by address: whoever tries many tokens is told to wait. */
-import type { IncomingMessage } from 'node:http';
-import { isLoopback } from '../../lib/loopback.ts';
 import { Bucket, type Rate } from './bucket.ts';
 
 /** A person who pastes the wrong token, a script that does not notice for a minute. */
@@ -44,19 +42,8 @@ export class Failures {
   }
 }
 
-/**
- * Whom a failure is counted for. Behind a proxy on this machine it is who the proxy says it is:
- * the last entry, which the proxy wrote itself. Of IPv6 it is the network, as anybody has 2^64.
- */
-export function addressOf({ headers, socket }: IncomingMessage): string {
-  const peer = socket.remoteAddress ?? '';
-  const forwarded = headers['x-forwarded-for'];
-  if (forwarded === undefined || !isLoopback(peer)) return networkOf(peer);
-  const last = [forwarded].flat().join(',').split(',').at(-1)?.trim() ?? '';
-  return networkOf(last);
-}
-
-function networkOf(address: string): string {
+/** Whom a failure is counted for: of IPv6 the network, as anybody has 2^64 addresses. */
+export function networkOf(address: string): string {
   const plain = address.startsWith('::ffff:') ? address.slice(7) : address;
   if (!plain.includes(':')) return plain;
   const [front = ''] = plain.split('::', 1);

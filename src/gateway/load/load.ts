@@ -8,7 +8,7 @@ import { limitSettings, type LimitSettings } from '../../model/limitSettings.ts'
 import type { Principal } from '../../model/token.ts';
 import type { Coordinator } from '../../protocol/coordinator.ts';
 import { Accounts, type Account, type TokenAccount } from './accounts.ts';
-import { addressOf, Failures } from './failures.ts';
+import { Failures, networkOf } from './failures.ts';
 import { Overload } from './overload.ts';
 import { LimitReached, REASONS, secondsOf, type Reason, type Refusal } from './refusal.ts';
 
@@ -27,6 +27,8 @@ export class Load {
     Reason,
     number
   >;
+  /** Whose address a wrong token is counted for; the gateway knows which proxies to believe. */
+  callerOf = (request: IncomingMessage): string => request.socket.remoteAddress ?? '';
   readonly #accounts: Accounts;
   /** Tokens that were good and that no cache keeps: of agents, and of upgrades. */
   readonly #good = new Set<string>();
@@ -120,7 +122,7 @@ export class Load {
   noteFailure(request: IncomingMessage, nowMs: number): void {
     const header = request.headers.authorization;
     if (header === undefined || this.wasGood(header.slice(BEARER.length))) return;
-    this.failures.note(addressOf(request), nowMs);
+    this.failures.note(networkOf(this.callerOf(request)), nowMs);
   }
 
   /** Of an agent or an upgrade: it is let through whatever others at its address do. */
@@ -132,7 +134,7 @@ export class Load {
   /** Throws where an address failed too often and this token was never good here. */
   checkAddress(request: IncomingMessage, isKnown: boolean): void {
     if (isKnown || this.failures.size === 0) return;
-    const refused = this.refuseAddress(addressOf(request), performance.now());
+    const refused = this.refuseAddress(networkOf(this.callerOf(request)), performance.now());
     if (refused !== undefined) throw new LimitReached(refused);
   }
 
