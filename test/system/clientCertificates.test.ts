@@ -40,7 +40,7 @@ beforeAll(async () => {
     {
       tls,
       upgrade: (request, socket, head) =>
-        sockets.handleUpgrade(request, socket as never, head, (one) => one.send('welcome')),
+        sockets.handleUpgrade(request, socket, head, (one) => one.send('welcome')),
     },
   );
 });
@@ -66,7 +66,11 @@ const calls: [string, () => Promise<unknown>][] = [
     'an agent',
     async () => {
       const transport = httpTransport(gateway.url);
-      await transport.attemptSecrets('t', 'u').finally(() => transport.close());
+      try {
+        await transport.attemptSecrets('t', 'u');
+      } finally {
+        await transport.close();
+      }
     },
   ],
   [
