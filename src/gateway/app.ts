@@ -8,6 +8,7 @@ import type {
 } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Principal, Scope } from '../model/token.ts';
+import type { SubmitRequest } from '../protocol/coordinator.ts';
 
 export type App = FastifyInstance<
   RawServerDefault,
@@ -26,6 +27,10 @@ export type Access = Scope | 'open' | 'loopback' | 'agent';
 
 /** How long an answer may take: see unaryTimeoutMs and longPollTimeoutMs; a stream ends itself. */
 export type Pace = 'unary' | 'longPoll' | 'stream';
+
+/** Tokens of other services for jobs, see docs/downstream-tokens.md. */
+export type Accompaniment = Pick<SubmitRequest, 'downstream' | 'downstreamTokens'>;
+export type Accompany = (who: Principal, bearer: string) => Promise<Accompaniment>;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -46,5 +51,7 @@ declare module 'fastify' {
     bearer: string;
     /** SHA-256 of the body's bytes, where an Idempotency-Key was sent. */
     bodyHash: string | null;
+    /** What goes with all that this caller submits; undefined where nothing ever does. */
+    accompany(): Promise<Accompaniment> | undefined;
   }
 }

@@ -4,7 +4,7 @@ import { JOB_STATES, PRIORITIES, type JobSpec } from '../../model/job.ts';
 import type { Principal } from '../../model/token.ts';
 import type { Coordinator } from '../../protocol/coordinator.ts';
 import { taskPageQuery } from '../../protocol/jobs.ts';
-import type { App } from '../app.ts';
+import type { Accompaniment, App } from '../app.ts';
 import { idParams } from '../rest/envelope.ts';
 import { idempotencyHeader, REPLAYED } from '../rest/idempotency.ts';
 import { annotationsOf, EVALUATION_NAME, submission, type Blocks } from './blocks.ts';
@@ -59,15 +59,18 @@ interface Submission {
   principal: Principal;
   headers: { 'idempotency-key'?: string | undefined };
   bodyHash: string | null;
+  accompany: () => Promise<Accompaniment> | undefined;
 }
 
 export async function submitOne(
   coordinator: Coordinator,
-  { principal, headers, bodyHash }: Submission,
+  submitted: Submission,
   spec: JobSpec,
 ): Promise<{ id: string; replayed: boolean }> {
+  const { principal, headers, bodyHash } = submitted;
   const idempotencyKey = headers['idempotency-key'] ?? null;
-  const request = { specs: [spec], idempotencyKey, bodyHash };
+  const more = await submitted.accompany();
+  const request = { specs: [spec], idempotencyKey, bodyHash, ...more };
   const { ids, replayed } = await coordinator.submit(principal, request);
   return { id: ids[0] ?? '', replayed };
 }

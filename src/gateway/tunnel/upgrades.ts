@@ -7,6 +7,7 @@ import { sleep, type Clock } from '../../lib/clock.ts';
 import { DroverError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Random } from '../../lib/random.ts';
+import { LimitReached } from '../load/refusal.ts';
 import { RAW_HEADERS } from '../security/headers.ts';
 
 export interface Upgrade {
@@ -120,6 +121,7 @@ function refuse(socket: Duplex, error: unknown, options: { log: Log; random: Ran
       `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
       'content-type: application/problem+json',
       `content-length: ${Buffer.byteLength(body)}`,
+      ...(known instanceof LimitReached ? [`retry-after: ${known.refusal.retryAfterSeconds}`] : []),
       `${RAW_HEADERS}connection: close`,
       '',
       body,
