@@ -187,6 +187,7 @@ export async function startGateway(
       blobRoutes(app, { store: blobs, quota, maxBlobBytes, limits: GATEWAY_LIMITS });
     },
     upgrade: upgradeHandler(upgrades, common),
+    upgrades: () => upgrades,
   });
   const publicUrl = server.publicUrl || gateway.url;
   const hub = createTunnelHub({ ...common, publicUrl, audited: recordAccesses(coordinator) });

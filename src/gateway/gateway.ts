@@ -23,9 +23,10 @@ import { GATEWAY_LIMITS, type GatewayLimits } from './limits.ts';
 import { listen, type ListenOptions } from './listen.ts';
 import { createGatewayMetrics } from './metrics.ts';
 import { KnownPaths } from './notFound.ts';
-import { describeApi, describeRoute } from './openapi.ts';
+import { ApiDescription, type UpgradeDescription } from './openapi.ts';
 import { errorHandler } from './problem.ts';
 import { requestIds } from './requestId.ts';
+import { referenceRoutes } from './reference/routes.ts';
 import { budgetRoutes } from './rest/budgets.ts';
 import { checkpointRoutes } from './rest/checkpoints.ts';
 import { capsuleRoutes } from './rest/capsule.ts';
@@ -59,6 +60,8 @@ export interface GatewayOptions extends ListenOptions {
   /** Further routes; each names its access in `config`. Streams end in a `preClose` hook. */
   extraRoutes?: (app: App) => void;
   upgrade?: Upgrade;
+  /** What `upgrade` answers, for the description; asked when that is. */
+  upgrades?: () => readonly UpgradeDescription[];
 }
 
 export interface Gateway {
@@ -86,9 +89,11 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   });
   try {
     const mayUse = options.mayUse ?? attemptHolder(options.coordinator, clock);
-    guardEveryRoute(app, { cache, flights, mayUse });
-    await describeApi(app, AGENT_VERSION);
+    const description = new ApiDescription(AGENT_VERSION, options.upgrades ?? (() => []));
+    guardEveryRoute(app, { cache, flights, mayUse }, description);
+    await description.register(app);
     addRoutes(app, options, { limits, cache, metrics });
+    referenceRoutes(app, () => description.document(app));
     const upgraded = trackUpgrades(app.server, flights, options.upgrade, createAuthorize(cache));
     const url = await listen(app, options);
     log.info({ url }, 'gateway listens');
@@ -111,6 +116,7 @@ function createApp({ random, log }: GatewayOptions, limits: GatewayLimits): App 
     forceCloseConnections: 'idle',
     genReqId: requestIds(random),
     requestIdHeader: false,
+    routerOptions: { maxParamLength: limits.pathParameterLength },
     clientErrorHandler: answerClientError,
     frameworkErrors: (error, request, reply) => {
       answer(error, request, reply);
@@ -136,7 +142,7 @@ function createApp({ random, log }: GatewayOptions, limits: GatewayLimits): App 
 }
 
 /** Before any route is added: each gets its guard, its place in the description and in 405s. */
-function guardEveryRoute(app: App, guards: GuardOptions): void {
+function guardEveryRoute(app: App, guards: GuardOptions, description: ApiDescription): void {
   const paths = new KnownPaths();
   app.addHook('onRoute', (route) => {
     const { access, pace = 'unary', orAttempt = false } = route.config ?? {};
@@ -145,7 +151,7 @@ function guardEveryRoute(app: App, guards: GuardOptions): void {
     const { method, url } = route;
     paths.add(method, url);
     route.onRequest = guardRoute(guards, { method, url, access, pace, orAttempt });
-    route.schema = describeRoute(route.schema, access);
+    route.schema = description.describe(route);
   });
   const unknown = guards.flights.lane('any', 'unknown', 'unary');
   app.setNotFoundHandler((request, reply) => {
@@ -175,5 +181,4 @@ function addRoutes(app: App, options: GatewayOptions, parts: RouteParts): void {
   healthRoutes(app, coordinator, parts.metrics);
   agentRoutes(app, { coordinator, limits: parts.limits, decodeLogFrames });
   options.extraRoutes?.(app);
-  app.get('/openapi.json', { config: { access: 'open' } }, () => Promise.resolve(app.swagger()));
 }

@@ -10,4 +10,11 @@ export const durationMs = z
 export const NOT_CLEAN = 'holds a NUL or half a character';
 /** No NUL and no lone surrogate: neither survives argv, the environment or a text column. */
 export const isClean = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
-export const clean = (limit: number) => z.string().max(limit).refine(isClean, NOT_CLEAN);
+/** The NUL as a pattern, which the description can say; half a character it cannot. */
+const NO_NUL = /^[^\0]*$/;
+export const clean = (limit: number) =>
+  z
+    .string()
+    .max(limit)
+    .regex(NO_NUL, NOT_CLEAN)
+    .refine((text) => text.isWellFormed(), NOT_CLEAN);

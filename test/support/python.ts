@@ -22,3 +22,13 @@ export function uvProgram(): string | undefined {
   console.warn(`NOT TESTED: ${message}`);
   return undefined;
 }
+
+/** Where schemathesis and its kin are; undefined, said out loud, where not. With CI=true an error. */
+export function apiPython(): string | undefined {
+  const bin = path.join(ROOT, '.cache/python/api/bin');
+  if (existsSync(path.join(bin, 'schemathesis'))) return bin;
+  const message = 'schemathesis is not installed (make python-packages)';
+  if (process.env['CI'] === 'true') throw new Error(message);
+  console.warn(`NOT TESTED: ${message}`);
+  return undefined;
+}

@@ -17,13 +17,22 @@ const LOGIN = 'drover-login';
 
 const params = z.object({ endpoint: z.string().max(300) });
 const loginQuery = z.object({ code: z.string().max(100), next: z.string().max(1000).default('') });
-/** Where the link leads: a path below the endpoint. */
 const next = z
   .string()
   .max(1000)
   .regex(/^[A-Za-z0-9._~!$&'()*+,;=:@%-][A-Za-z0-9._~!$&'()*+,;=:@%/?-]*$/)
   .or(z.literal(''))
   .default('');
+
+const loginBody = z
+  .strictObject({
+    endpoint: z
+      .string()
+      .max(300)
+      .describe('TASK:PORT, or TASK:NAME for the socket NAME.sock in its directory'),
+    next: next.describe('Where the link leads: a path below the endpoint'),
+  })
+  .meta({ examples: [{ endpoint: 'jmi1qx2k8a7c101.0:8888', next: 'lab' }] });
 
 export function proxyRoutes(app: App, options: ProxyOptions): void {
   app.route({
@@ -32,8 +41,9 @@ export function proxyRoutes(app: App, options: ProxyOptions): void {
     config: { access: 'jobs:manage' },
     schema: {
       tags: ['proxy'],
+      operationId: 'createProxyLogin',
       summary: 'Make a link that opens what a task serves in a browser, once',
-      body: z.strictObject({ endpoint: z.string(), next }),
+      body: loginBody,
       response: { 201: one(z.object({ path: z.string() })) },
     },
     handler: async (request, reply) => {

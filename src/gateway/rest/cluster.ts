@@ -9,7 +9,12 @@ export function clusterRoutes(app: App, coordinator: Coordinator): void {
     method: 'GET',
     url: '/v1/cluster',
     config: { access: 'fleet:read' },
-    schema: { tags: ['cluster'], summary: 'This cluster', response: { 200: one(clusterView) } },
+    schema: {
+      tags: ['cluster'],
+      operationId: 'cluster',
+      summary: 'This cluster',
+      response: { 200: one(clusterView) },
+    },
     handler: async ({ principal }) => found(await coordinator.cluster(principal)),
   });
 }

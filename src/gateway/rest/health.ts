@@ -25,6 +25,11 @@ const readiness = z.object({
   loops: z.array(loopHealth),
 });
 
+const unready = problem.extend({
+  reasons: readiness.shape.reasons.optional(),
+  loops: readiness.shape.loops.optional(),
+});
+
 export function healthRoutes(app: App, coordinator: Coordinator, metrics: GatewayMetrics): void {
   app.route({
     method: 'GET',
@@ -32,6 +37,7 @@ export function healthRoutes(app: App, coordinator: Coordinator, metrics: Gatewa
     config: { access: 'open' },
     schema: {
       tags,
+      operationId: 'isAlive',
       summary: 'Whether this process lives',
       response: { 200: one(z.object({ alive: z.literal(true) })) },
     },
@@ -44,10 +50,14 @@ export function healthRoutes(app: App, coordinator: Coordinator, metrics: Gatewa
     config: { access: 'open' },
     schema: {
       tags,
+      operationId: 'isReady',
       summary: 'Whether work can be taken; 503 with the reasons where not',
       response: {
         200: one(readiness),
-        503: problem.extend({ reasons: readiness.shape.reasons, loops: readiness.shape.loops }),
+        503: {
+          description: 'Not ready, and why; without reasons where the gateway itself is closing',
+          content: { 'application/problem+json': { schema: unready } },
+        },
       },
     },
     handler: async (request, reply) => {
@@ -67,6 +77,7 @@ export function healthRoutes(app: App, coordinator: Coordinator, metrics: Gatewa
     config: { access: 'loopback' },
     schema: {
       tags,
+      operationId: 'metrics',
       summary: 'Prometheus metrics of controller and gateway',
       response: { 200: { content: { 'text/plain': { schema: z.string() } } } },
     },

@@ -15,9 +15,15 @@ import type { TokenCache } from '../auth/tokenCache.ts';
 import { found, list, one, whole } from './envelope.ts';
 
 const tags = ['tenants'];
-const tenantParams = z.strictObject({ tenant: tenantName });
-const userParams = z.strictObject({ user: userName });
-const leavingQuery = z.strictObject({ jobs: z.enum(LEAVING_JOBS).default('keep') });
+const tenantParams = z.strictObject({
+  tenant: tenantName.describe('The name of a tenant').meta({ examples: ['vision-lab'] }),
+});
+const userParams = z.strictObject({
+  user: userName.describe('The name of a user').meta({ examples: ['ada'] }),
+});
+const leavingQuery = z.strictObject({
+  jobs: z.enum(LEAVING_JOBS).default('keep').describe('What becomes of jobs that have not ended'),
+});
 
 export function tenantRoutes(app: App, coordinator: Coordinator, cache: TokenCache): void {
   app.route({
@@ -26,6 +32,7 @@ export function tenantRoutes(app: App, coordinator: Coordinator, cache: TokenCac
     config: { access: 'jobs:read' },
     schema: {
       tags,
+      operationId: 'listTenants',
       summary: "The caller's tenant; with tenants:manage all",
       response: { 200: list(tenantView) },
     },
@@ -38,9 +45,10 @@ export function tenantRoutes(app: App, coordinator: Coordinator, cache: TokenCac
     config: { access: 'tenants:manage' },
     schema: {
       tags,
+      operationId: 'setTenant',
       summary: 'Make a tenant, or suspend it',
       params: tenantParams,
-      body: tenantInput,
+      body: tenantInput.meta({ examples: [{ suspended: false, note: 'second floor' }] }),
       response: { 200: one(tenantView) },
     },
     handler: async ({ principal, params, body }) => {
@@ -60,6 +68,7 @@ function userRoutes(app: App, coordinator: Coordinator, cache: TokenCache): void
     config,
     schema: {
       tags,
+      operationId: 'listUsers',
       summary: 'Users of the tenant who have a token, a live job or a role',
       response: { 200: list(userView) },
     },
@@ -72,9 +81,10 @@ function userRoutes(app: App, coordinator: Coordinator, cache: TokenCache): void
     config,
     schema: {
       tags,
+      operationId: 'setUser',
       summary: 'Give a user roles; one who had left is back',
       params: userParams,
-      body: userInput,
+      body: userInput.meta({ examples: [{ roles: ['user'] }] }),
       response: { 200: one(userView) },
     },
     handler: async ({ principal, params, body }) => {
@@ -90,6 +100,7 @@ function userRoutes(app: App, coordinator: Coordinator, cache: TokenCache): void
     config,
     schema: {
       tags,
+      operationId: 'removeUser',
       summary: 'A user leaves: tokens end, and jobs where that is asked for',
       params: userParams,
       querystring: leavingQuery,

@@ -1,5 +1,6 @@
 /** Server-sent events on a Fastify reply: no faster than the client reads, over when it leaves. */
 import type { FastifyReply } from 'fastify';
+import { z } from 'zod';
 import type { Clock, Timer } from '../../lib/clock.ts';
 
 export interface SseLimits {
@@ -16,6 +17,16 @@ const SSE_LIMITS: Readonly<SseLimits> = {
   stalledMs: 120_000,
   retryMs: 1_000,
 };
+
+/** Sent by a browser that comes back. */
+export const resumeHeader = z.looseObject({
+  'last-event-id': z
+    .string()
+    .regex(/^\d{1,15}$/, 'is not the id of an event')
+    .optional()
+    .describe('The id of the last event that came: what follows it is sent')
+    .meta({ examples: ['42'] }),
+});
 
 /** Without `data` it only moves the client's last event id. */
 export interface SseEvent {

@@ -1,0 +1,1 @@
+"""What schemathesis is told about Drover: see fuzz.ts."""

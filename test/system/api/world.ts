@@ -1,0 +1,153 @@
+/**
+ * A real gateway, controller and agent, with one of everything in the tenant alpha and somebody
+ * who looks on from the tenant beta.
+ */
+import { createHash } from 'node:crypto';
+import type { OpenApi } from '../../../src/gateway/description/document.ts';
+import { SCOPES, type Scope } from '../../../src/model/token.ts';
+import { createClient, type DroverClient } from '../../../src/protocol/client.ts';
+import { call, type Answer, type CallOptions } from '../../support/journey.ts';
+import { startServer, type TestAgent, type TestServer } from '../../support/server.ts';
+import { until } from '../../support/wait.ts';
+
+/** In the name of everything of alpha: beta must never see it. */
+export const CANARY = 'canary-of-alpha';
+/** What reaches over tenants by its meaning; beta has none of it. */
+export const OPERATOR_SCOPES: readonly Scope[] = ['fleet:manage', 'tenants:manage'];
+
+export interface ApiWorld {
+  server: TestServer;
+  agent: TestAgent;
+  document: OpenApi;
+  /** Every scope, in alpha. */
+  alpha: Caller;
+  /** Every scope that stays within a tenant, in beta. */
+  beta: Caller;
+  /** In alpha, with these scopes alone. */
+  tokenWith(scopes: readonly Scope[]): Promise<string>;
+  things: Things;
+  call(request: string, options?: CallOptions, body?: unknown): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+interface Caller {
+  token: string;
+  client: DroverClient;
+}
+
+/** One of everything, by what it is called in a path. */
+export interface Things {
+  endedJob: string;
+  runningJob: string;
+  waitingJob: string;
+  attempt: string;
+  blob: string;
+  result: string;
+  checkpoint: string;
+  data: string;
+  token: string;
+  worker: string;
+  tenant: string;
+  user: string;
+  idempotencyKey: string;
+}
+
+const SETTINGS = {
+  // The walk and the fuzzer ask more in a minute than a person in a day.
+  DROVER_LIMITS_STREAMSPERTENANT: '50',
+};
+
+export async function startApiWorld(): Promise<ApiWorld> {
+  const server = await startServer({ env: SETTINGS });
+  try {
+    const agent = server.agent('one');
+    await server.online(1);
+    const alpha = await callerIn(server, 'alpha', 'ada', SCOPES);
+    const inTenant = SCOPES.filter((scope) => !OPERATOR_SCOPES.includes(scope));
+    const beta = await callerIn(server, 'beta', 'bea', inTenant);
+    const world: ApiWorld = {
+      server,
+      agent,
+      document: (await (await fetch(`${server.url}/openapi.json`)).json()) as OpenApi,
+      alpha,
+      beta,
+      tokenWith: async (scopes) => (await callerIn(server, 'alpha', 'ada', scopes)).token,
+      things: await makeThings(server, alpha),
+      call: (request, options, body) => call(server.url, request, body, options),
+      close: () => server.close(),
+    };
+    return world;
+  } catch (error) {
+    await server.close();
+    throw error;
+  }
+}
+
+async function callerIn(
+  { url, client }: TestServer,
+  tenant: string,
+  user: string,
+  scopes: readonly Scope[],
+): Promise<Caller> {
+  const { secret } = await client.createToken({ tenant, user, scopes: [...scopes], name: CANARY });
+  const token = secret ?? '';
+  return { token, client: createClient({ url, token }) };
+}
+
+async function makeThings(server: TestServer, { token, client }: Caller): Promise<Things> {
+  const blob = await putBlob(server.url, token);
+  const idempotencyKey = `${CANARY}-key`;
+  await client.putData({ name: CANARY, kind: 'blob', hash: blob, bytes: CANARY.length, files: 1 });
+  const budget = { tenant: 'alpha', weight: 3, deviceMillis: null, deviceHoursPerDay: null };
+  const rest = { deviceHoursPerMonth: null, microsPerDay: null, microsPerMonth: null };
+  const limits = { mode: 'soft', atLimit: 'finish', version: null } as const;
+  for (const user of ['', 'ada']) {
+    await client.setBudget({ ...budget, ...rest, ...limits, user });
+  }
+  const named = { name: CANARY, labels: { [CANARY]: CANARY } };
+  const sleeping = { ...named, command: ['sleep', '600'] };
+  const runningJob = (await client.submitJob(sleeping, `${CANARY}-run`)).id;
+  const after = [{ job: runningJob, when: 'ok' as const }];
+  const waitingJob = (await client.submitJob({ ...sleeping, after }, `${CANARY}-wait`)).id;
+  const whole = { ...named, command: ['sh', '-c', WHOLE], checkpoint: {} };
+  const endedJob = (await client.submitJob(whole, idempotencyKey)).id;
+  await until('the job has ended', async () => {
+    return (await client.waitJob(endedJob, 5000)).endedAtMs !== null;
+  });
+  await until('the other runs', async () => (await client.getJob(runningJob)).state === 'RUNNING');
+  const { items: checkpoints } = await client.listCheckpoints(endedJob, {});
+  const { items: attempts } = await client.listAttempts(runningJob, {});
+  const { items: workers } = await client.listWorkers({});
+  return {
+    ...{ endedJob, runningJob, waitingJob, blob, idempotencyKey },
+    attempt: attempts[0]?.uid ?? '',
+    result: (await client.getResult(endedJob)).manifest,
+    checkpoint: checkpoints[0]?.manifest ?? '',
+    data: CANARY,
+    token: (await client.createToken({ name: CANARY, scopes: ['jobs:read'] })).id,
+    worker: workers[0]?.id ?? '',
+    tenant: 'alpha',
+    user: 'ada',
+  };
+}
+
+/** Output, metrics, a result and a checkpoint. */
+const WHOLE = `
+echo ${CANARY}
+echo '{"step": 1, "loss": 0.5}' >>"$DROVER_METRICS_FILE"
+echo ${CANARY} >"$DROVER_RESULT_DIR/result.txt"
+echo ${CANARY} >"$DROVER_CHECKPOINT_DIR/new" && mv "$DROVER_CHECKPOINT_DIR/new" "$DROVER_CHECKPOINT_DIR/state"
+`;
+
+async function putBlob(url: string, token: string): Promise<string> {
+  const bytes = Buffer.from(CANARY);
+  const hash = `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+  const headers = { 'content-type': 'application/octet-stream' };
+  const answer = await call(url, `PUT /v1/blobs/${hash}`, undefined, {
+    token,
+    headers,
+    raw: bytes,
+  });
+  if (answer.status !== 201) throw new Error(`the blob was answered ${answer.status}`);
+  return hash;
+}
