@@ -15,7 +15,6 @@ export default defineConfig({
           include: ['src/**/*.test.ts', 'tools/**/*.test.ts'],
           pool: 'threads',
           isolate: false,
-          retry,
         },
       },
       {

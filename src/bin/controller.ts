@@ -1,14 +1,11 @@
 /**
  * drover controller: state, store and loops, with a gRPC listener; with a gateway too when asked.
  */
-import { openBlobStore } from '../blobs/open.ts';
 import { systemClock } from '../lib/clock.ts';
 import { createLog } from '../lib/log.ts';
 import type { Settings } from '../model/settings.ts';
-import { createGrpcServer } from '../protocol/grpc/server.ts';
 import { loadTokens, prepareDataFolder, writeConnection } from './connection.ts';
-import { listenerOptions } from './grpc.ts';
-import { startController, startGateway } from './parts.ts';
+import { startController } from './controllerPart.ts';
 import type { RoleArguments } from './roles.ts';
 import { shutdownOnSignals, tellReady } from './shutdown.ts';
 
@@ -18,23 +15,19 @@ export async function runController({ settings, flags }: RoleArguments): Promise
   const { dir } = settings.data;
   prepareDataFolder(dir);
   const tokens = loadTokens(dir);
+  const [controller, { openBlobStore, startGateway, startGrpc }] = await Promise.all([
+    startController(settings, { admin: tokens.token, join: tokens.joinToken }, log),
+    // Loaded while the controller's threads load what is theirs.
+    import('./listeners.ts'),
+  ]);
+  shutdown.add(() => controller.close());
   const blobs = await openBlobStore(settings.blobs, { clock: systemClock, log });
   shutdown.add(() => blobs.close());
-  const controller = await startController(
-    settings,
-    { admin: tokens.token, join: tokens.joinToken },
-    log,
-  );
-  shutdown.add(() => controller.close());
   let grpcUrl = '';
   if (settings.grpc.enabled) {
-    const { host, port } = settings.grpc;
-    const { coordinator } = controller;
-    const listener = listenerOptions(settings);
-    const grpc = await createGrpcServer({ coordinator, host, port, log, ...listener });
+    const grpc = await startGrpc(settings, controller, log);
     shutdown.add(() => grpc.close());
-    grpcUrl = `grpc${listener.tls ? 's' : ''}://${host}:${grpc.port}`;
-    log.info({ url: grpcUrl }, 'gRPC listens');
+    grpcUrl = grpc.url;
   }
   let url = expectedUrl(settings);
   if (flags['with-gateway']) {

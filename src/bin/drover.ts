@@ -1,12 +1,15 @@
 /** The one executable: roles that run, and the commands that talk to them. */
-import { runCli } from '../cli/cli.ts';
-import { systemIo } from '../cli/io.ts';
 import type { SimulationRequest } from '../protocol/simulation.ts';
-import { isRole, runRole } from './roles.ts';
 
 const [name = '', ...args] = process.argv.slice(2);
-// A role has closed its parts by hand; whatever else would keep the process alive must not.
-if (isRole(name)) process.exit(await runRole(name, args));
+// Each loads what it needs and no more: a command is over in the time the other half would take.
+if (['up', 'controller', 'gateway', 'agent'].includes(name)) {
+  const { isRole, runRole } = await import('./roles.ts');
+  // A role has closed its parts by hand; whatever else would keep the process alive must not.
+  if (isRole(name)) process.exit(await runRole(name, args));
+}
+const { runCli } = await import('../cli/cli.ts');
+const { systemIo } = await import('../cli/io.ts');
 const io = Object.assign(systemIo(), {
   // Loaded when it is asked for: other commands start without it.
   simulate: async (request: SimulationRequest) => (await import('./simulate.ts')).simulate(request),

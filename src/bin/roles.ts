@@ -3,11 +3,7 @@ import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { readFileSync } from 'node:fs';
 import { DroverError } from '../lib/errors.ts';
 import { loadSettings, type Settings } from '../model/settings.ts';
-import { runAgent } from './agent.ts';
-import { runController } from './controller.ts';
 import { tellFailure } from './failure.ts';
-import { runGateway } from './gateway.ts';
-import { runUp } from './up.ts';
 
 export interface RoleArguments {
   settings: Settings;
@@ -36,19 +32,19 @@ const ROLES = {
     usage: 'drover up [--data DIR] [--host H] [--port N] [--resources R] [--name N] [--no-agent]',
     settings: { ...SERVER_FLAGS, ...AGENT_FLAGS },
     options: { 'no-agent': { type: 'boolean' } },
-    run: runUp,
+    run: async (args) => (await import('./up.ts')).runUp(args),
   },
   controller: {
     usage: 'drover controller [--data DIR] [--with-gateway] [--host H] [--port N]',
     settings: SERVER_FLAGS,
     options: { 'with-gateway': { type: 'boolean' } },
-    run: runController,
+    run: async (args) => (await import('./controller.ts')).runController(args),
   },
   gateway: {
     usage: 'drover gateway --coordinator grpc://HOST:PORT [--host H] [--port N]',
     settings: SERVER_FLAGS,
     options: { coordinator: { type: 'string' } },
-    run: runGateway,
+    run: async (args) => (await import('./gateway.ts')).runGateway(args),
   },
   agent: {
     usage:
@@ -61,7 +57,7 @@ const ROLES = {
       'only-tenant': { type: 'string', multiple: true },
       'only-interruptible': { type: 'boolean' },
     },
-    run: runAgent,
+    run: async (args) => (await import('./agent.ts')).runAgent(args),
   },
 } satisfies Record<string, Role>;
 

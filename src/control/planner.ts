@@ -18,8 +18,6 @@ export interface Planner {
   preview(request: PlacementRequest, nowMs: number): Promise<PoolPreview[]>;
 }
 
-export const PLANNER_CALLS = ['plan', 'explain', 'preview'] as const;
-
 export interface PlannerWhy {
   why: Explanation;
   position: QueuePosition | null;

@@ -4,7 +4,7 @@ import { freePool } from '../../src/core/placement/admission.ts';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startController } from '../../src/bin/parts.ts';
+import { startController } from '../../src/bin/controllerPart.ts';
 import { createController } from '../../src/control/controller.ts';
 import { createFileLogStore } from '../../src/control/logs/fileLogStore.ts';
 import { createPlanner } from '../../src/control/planner.ts';

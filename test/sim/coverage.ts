@@ -51,6 +51,7 @@ export const SOMETIMES = [
   'budget set',
   'budget changed',
   'budget deleted',
+  'priority changed',
   'task nominated',
   'nominated, then assigned',
   'nomination withdrawn',

@@ -1,5 +1,5 @@
 /** Who uses the simulated cluster: two tenants beside the operator's own, one with two users. */
-import { SCOPES } from '../../src/model/token.ts';
+import { SCOPES, type Scope } from '../../src/model/token.ts';
 import type { Token } from '../../src/model/token.ts';
 import { hashSecret } from '../../src/control/secrets.ts';
 import type { Controller } from '../../src/control/controller.ts';
@@ -26,11 +26,14 @@ export function canaryOf(tenant: string): string {
   return `canary-${tenant}`;
 }
 
+/** All that concerns no tenant but his own. */
+const OWN_SCOPES: Scope[] = SCOPES.filter((scope) => !/^(tenants|fleet):manage$/.test(scope));
+
 /** What an operator would have done once: everybody has a token. */
 export async function admitEverybody(controller: Controller): Promise<void> {
   await controller.ensureTokens({ admin: ADMIN.secret, join: JOIN_SECRETS['default'] ?? '' });
   for (const { tenant, user, secret } of PEOPLE) {
-    admit(controller, secret, { kind: 'user', tenant, user, scopes: [...SCOPES], pool: '' });
+    admit(controller, secret, { kind: 'user', tenant, user, scopes: OWN_SCOPES, pool: '' });
   }
   const rented = { tenant: 'default', user: 'admin', scopes: [], pool: 'rented' };
   admit(controller, JOIN_SECRETS['rented'] ?? '', { kind: 'join', ...rented });

@@ -39,6 +39,11 @@ const OF_TENANT: Record<string, Read> = {
   queue: (c, who) => c.queue(who, PAGE),
   listTokens: (c, who) => c.listTokens(who, PAGE),
   listWorkers: (c, who) => c.listWorkers(who, PAGE),
+  listAudit: (c, who) => c.listAudit(who, PAGE),
+  listBudgets: (c, who) => c.listBudgets(who),
+  listTenants: (c, who) => c.listTenants(who),
+  listUsers: (c, who) => c.listUsers(who),
+  cluster: (c, who) => c.cluster(who),
 };
 
 export async function readSomething(options: ReadOptions): Promise<void> {

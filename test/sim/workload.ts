@@ -5,7 +5,7 @@
 import type { PoolPolicy } from '../../src/core/placement/admission.ts';
 import { DroverError } from '../../src/lib/errors.ts';
 import type { JobId } from '../../src/model/ids.ts';
-import type { After, JobSpec } from '../../src/model/job.ts';
+import { PRIORITIES, type After, type JobSpec } from '../../src/model/job.ts';
 import type { Principal } from '../../src/model/token.ts';
 import type { Coordinator } from '../../src/protocol/coordinator.ts';
 import { jobSpec } from '../../src/protocol/jobSpec.ts';
@@ -94,24 +94,14 @@ export class Workload {
     const known = this.known.get(person.tenant) ?? [];
     this.known.set(person.tenant, known);
     known.push(...ids);
-    for (const id of ids) {
-      if (world.chance(0.2)) {
-        world.after(world.between(0, 30_000), () => void this.#cancel(client, person, id));
-      }
-    }
-    for (const id of ids) {
-      if (world.chance(0.2)) {
-        world.after(world.between(0, 20_000), () => void this.#child(client, person, id));
-      }
-    }
+    const sometimes = (chance: number, withinMs: number, run: () => Promise<void>): void =>
+      void (world.chance(chance) && world.after(world.between(0, withinMs), () => void run()));
+    for (const id of ids) sometimes(0.2, 30_000, () => this.#cancel(client, person, id));
+    for (const id of ids) sometimes(0.2, 20_000, () => this.#child(client, person, id));
+    for (const id of ids) sometimes(0.1, 20_000, () => this.#prioritize(client, person, id));
     for (const id of ids) this.#follow(client, person, id);
-    for (let i = 0; i < READS; i++) {
-      if (!world.chance(0.3)) continue;
-      world.after(world.between(0, 60_000), () => void this.#read(client, person));
-    }
-    if (ids.length > 0 && world.chance(0.05)) {
-      world.after(world.between(0, 30_000), () => void this.#secondBody(client, submission));
-    }
+    for (let i = 0; i < READS; i++) sometimes(0.3, 60_000, () => this.#read(client, person));
+    if (ids.length > 0) sometimes(0.05, 30_000, () => this.#secondBody(client, submission));
   }
 
   async #submit(client: Process, submission: Submission): Promise<string[]> {
@@ -192,6 +182,16 @@ export class Workload {
     await this.#attempt(client, person, `cancel ${id}`, async (coordinator, who) => {
       await coordinator.cancelJob(who, id);
       checker.cancelled(id);
+    });
+  }
+
+  async #prioritize(client: Process, person: Person, id: string): Promise<void> {
+    const { world, checker, coverage } = this.#options;
+    const priority = world.pick(PRIORITIES);
+    await this.#attempt(client, person, `priority of ${id}`, async (coordinator, who) => {
+      await coordinator.setPriority(who, id, priority);
+      checker.moved(id, priority);
+      coverage.saw('priority changed');
     });
   }
 

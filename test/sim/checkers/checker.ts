@@ -15,6 +15,7 @@ import type { LogDisk } from '../logs.ts';
 import { DeliveryChecker, type Position } from './delivery.ts';
 import type { Disk } from './disk.ts';
 import { EpochChecker } from './epochs.ts';
+import { AuditChecker } from './audit.ts';
 import { FamilyChecker } from './family.ts';
 import { GangChecker } from './gangs.ts';
 import { IdleChecker, type IdleOptions } from './idle.ts';
@@ -46,6 +47,7 @@ export class Checker {
   readonly #delivery: DeliveryChecker;
   readonly #epochs = new EpochChecker();
   readonly #family = new FamilyChecker(this.mirror);
+  readonly #audit = new AuditChecker(this.mirror);
   readonly #gangs = new GangChecker(this.mirror);
   readonly #idle: IdleChecker;
   readonly #ledger: LedgerChecker;
@@ -92,6 +94,7 @@ export class Checker {
       this.#results.committed(commit);
       this.#checkpoints.committed(commit);
       this.#family.committed(commit);
+      this.#audit.committed(commit);
     });
     return commit;
   }
@@ -128,6 +131,10 @@ export class Checker {
 
   cancelled(id: string): void {
     this.#guard(() => this.#cancels.cancelled(id));
+  }
+
+  moved(id: string, priority: string): void {
+    this.#guard(() => this.#audit.moved(id, priority));
   }
 
   eventPage(position: Position, page: EventView[]): void {

@@ -5,7 +5,7 @@
 import type { PoolPolicy } from '../../../src/core/placement/admission.ts';
 import { LONGEST_DELAY_MS } from '../../../src/core/retry.ts';
 import { PRIORITIES, type JobSpec } from '../../../src/model/job.ts';
-import { unpackSpec } from '../../../src/model/spec.ts';
+import { specOf } from '../../../src/store/decode.ts';
 import type { JobRow } from '../../../src/store/database.ts';
 import { taskKey, type Commit, type Mirror } from './mirror.ts';
 import { Rooms } from './room.ts';
@@ -183,12 +183,13 @@ export class IdleChecker {
     return held;
   }
 
-  #specOf({ id, spec }: JobRow): JobSpec {
-    const known = this.#specs.get(id);
+  #specOf(row: JobRow): JobSpec {
+    const key = `${row.id} ${row.priority}`;
+    const known = this.#specs.get(key);
     if (known) return known;
-    const unpacked = unpackSpec(spec);
-    this.#specs.set(id, unpacked);
-    return unpacked;
+    const spec = specOf(row);
+    this.#specs.set(key, spec);
+    return spec;
   }
 }
 

@@ -2,6 +2,7 @@
 import { AGENTS_PLANTS } from './agents.ts';
 import { CHECKPOINT_PLANTS } from './checkpoints.ts';
 import { DURABILITY_PLANTS } from './durability.ts';
+import { AUDIT_PLANTS } from './audit.ts';
 import { FAMILY_PLANTS } from './family.ts';
 import { MONEY_PLANTS } from './money.ts';
 import { PLACEMENT_PLANTS } from './placement.ts';
@@ -16,4 +17,5 @@ export const PLANTS: readonly Plant[] = [
   ...SCHEDULE_PLANTS,
   ...CHECKPOINT_PLANTS,
   ...FAMILY_PLANTS,
+  ...AUDIT_PLANTS,
 ];

@@ -14,7 +14,6 @@ import { startServer, type TestAgent, type TestServer } from '../../support/serv
 
 const EXAMPLES = path.resolve(import.meta.dirname, '../../../examples');
 const KILLS = 10;
-const TASKS = [0, 1, 2, 3];
 /** Where there is a Python with torch. */
 const TORCH = process.env['TORCH_VENV'];
 const run = promisify(execFile);
@@ -44,12 +43,13 @@ interface Proof {
   left: string;
   alone: string;
   longestMs: number;
+  tasks: number;
 }
 
 test('N-body: four tasks of the example, bit for bit', () =>
   prove({
     ...{ example: 'checkpoint-nbody.yaml', env: { STEPS: '50000' }, longestMs: 600 },
-    ...{ left: 'final.json', alone: 'result/final.json' },
+    ...{ left: 'final.json', alone: 'result/final.json', tasks: 4 },
   }));
 
 if (TORCH) {
@@ -57,30 +57,37 @@ if (TORCH) {
     ...{ STEPS: '6000', SAVE_EVERY: '50', OMP_NUM_THREADS: '1' },
     PATH: `${path.resolve(TORCH)}/bin:${process.env['PATH']}`,
   };
+  const torch = { example: 'checkpoint-torch.yaml', left: 'model.pt', alone: 'model.pt' };
   test('PyTorch: four tasks of the example, bit for bit', { timeout: 600_000 }, () =>
+    prove({ ...torch, env, longestMs: 6000, tasks: 4 }),
+  );
+  test('PyTorch: one task, killed every time, bit for bit', { timeout: 600_000 }, () =>
+    prove({ ...torch, env: { ...env, STEPS: '20000' }, longestMs: 3000, tasks: 1 }),
+  );
+  test('N-body beside PyTorch: one task, killed every time', { timeout: 600_000 }, () =>
     prove({
-      ...{ example: 'checkpoint-torch.yaml', env, longestMs: 6000 },
-      ...{ left: 'model.pt', alone: 'model.pt' },
+      ...{ example: 'checkpoint-nbody.yaml', env: { STEPS: '400000' }, longestMs: 600 },
+      ...{ left: 'final.json', alone: 'result/final.json', tasks: 1 },
     }),
   );
 }
 
-async function prove({ example, env, left, alone, longestMs }: Proof): Promise<void> {
+async function prove({ example, env, left, alone, longestMs, tasks }: Proof): Promise<void> {
   const seed = Number(process.env['KILL_SEED'] ?? Date.now() % 100_000);
   const undisturbed = runAlone(example, env, alone);
-  const job = await submit(example, { env, array: '0-3', cpus: 0.5, graceMs: 500 });
+  const job = await submit(example, { env, array: `0-${tasks - 1}`, cpus: 0.5, graceMs: 500 });
   const lines = [`KILL_SEED=${seed}`];
   const say = (line: string): void => void lines.push(line);
   try {
     await killAtRandom({ server, agents, job, kills: KILLS, seed, longestMs, say });
     expect(await server.ended(job, 500_000)).toMatchObject({ state: 'SUCCEEDED' });
     const wanted = await undisturbed;
-    for (const task of TASKS) {
+    for (let task = 0; task < tasks; task++) {
       const { files } = await server.client.getResult(job, task);
       expect(files).toMatchObject([{ path: left, hash: wanted }]);
     }
     const attempts = await server.attempts(job);
-    expect(attempts.length).toBeGreaterThanOrEqual(KILLS + TASKS.length);
+    expect(attempts.length).toBeGreaterThanOrEqual(KILLS + tasks);
     expect(new Set(attempts.map(({ worker }) => worker)).size).toBeGreaterThan(1);
     expect(await server.stdout(job)).toContain('resumed at step');
   } catch (error) {

@@ -1,0 +1,121 @@
+/** The controller of a server process, on its threads, built from the settings. */
+import { join } from 'node:path';
+import { freePool, type PoolPolicy } from '../core/placement/admission.ts';
+import { DEFAULT_POLICY } from '../core/schedule/plan.ts';
+import type { Log } from '../lib/log.ts';
+import type { IdleRule } from '../model/jobParts.ts';
+import type { Settings } from '../model/settings.ts';
+import { packSpecs } from '../model/spec.ts';
+import { COORDINATOR_CALLS, type Coordinator } from '../protocol/coordinator.ts';
+import type { StoreSettings } from '../store/open.ts';
+import { startThread } from './threads/start.ts';
+import type { PackedCalls, StateThreadOptions } from './threads/stateParts.ts';
+
+export interface RunningController {
+  coordinator: Coordinator;
+  close(): Promise<void>;
+}
+
+interface StateCalls extends Coordinator, PackedCalls {
+  boot(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function startController(
+  settings: Settings,
+  tokens: { admin: string; join: string },
+  log: Log,
+): Promise<RunningController> {
+  const options: StateThreadOptions = {
+    store: storeSettings(settings),
+    logs: {
+      dir: join(settings.data.dir, 'logs'),
+      metricsDir: join(settings.data.dir, 'metrics'),
+      level: settings.logs.level,
+      maxJobBytes: settings.logs.maxJobBytes,
+      segmentBytes: settings.logs.segmentBytes,
+    },
+    controller: {
+      clusterName: settings.cluster.name,
+      timers: {
+        workerLeaseMs: settings.leases.workerMs,
+        attemptLeaseMs: settings.leases.attemptMs,
+        killMarginMs: settings.leases.killMarginMs,
+        longPollMs: settings.leases.longPollMs,
+      },
+      loops: settings.loops,
+      pools: poolPolicies(settings),
+      tell: settings.notify.defaults,
+      schedule: { ...DEFAULT_POLICY, ...settings.schedule },
+      idleDevices: idleDevices(settings),
+    },
+    secrets: settings.secrets,
+    notify: settings.notify,
+    tokens,
+    level: settings.logs.level,
+  };
+  const calls = ['boot', 'close', 'submitPacked', ...COORDINATOR_CALLS] as const;
+  const thread = startThread<StateCalls, StateThreadOptions>(
+    'state',
+    options,
+    calls,
+    (_, error) => {
+      // What was not answered is decided by the rebuild of the next start.
+      log.error({ err: error }, 'the controller has stopped: this process ends');
+      process.exit(70);
+    },
+  );
+  await thread.calls.boot();
+  return {
+    coordinator: {
+      ...thread.calls,
+      submit: (who, { specs, ...request }) =>
+        thread.calls.submitPacked(who, request, packSpecs(specs)),
+    },
+    async close() {
+      await thread.calls.close();
+      await thread.end();
+    },
+  };
+}
+
+function storeSettings({ store, data }: Settings): StoreSettings {
+  if (store.kind === 'postgres') return { kind: 'postgres', url: store.url };
+  const { cacheBytes, checkpointPages } = store;
+  return { kind: 'sqlite', file: join(data.dir, 'drover.db'), cacheBytes, checkpointPages };
+}
+
+function idleDevices({ idleDevices: { action, ...rule } }: Settings): IdleRule | null {
+  return action === 'none' ? null : { ...rule, action };
+}
+
+function poolPolicies(settings: Settings): PoolPolicy[] {
+  const { pools: configured } = settings.fleet;
+  const pools: PoolPolicy[] = Object.entries(configured).map(
+    ([name, { largestWorker: most, ...pool }]) => ({
+      name,
+      terms: {
+        tenants: pool.tenants,
+        interruptibleOnly: pool.interruptibleOnly,
+        marketplace: pool.marketplace,
+      },
+      deviceHourMicros: Math.round(pool.pricePerDeviceHour * 1_000_000),
+      cpuHourMicros: Math.round(pool.pricePerCpuHour * 1_000_000),
+      largestWorker: most
+        ? {
+            cpuMillis: Math.round(most.cpus * 1000),
+            memoryBytes: most.memoryBytes || Number.MAX_SAFE_INTEGER,
+            devices: Array.from({ length: most.gpus }, (_, index) => ({
+              index,
+              kind: 'gpu' as const,
+              model: most.gpuModel,
+              memoryBytes: most.gpuMemoryBytes || Number.MAX_SAFE_INTEGER,
+            })),
+            portRange: [1, 65_535] as [number, number],
+          }
+        : null,
+    }),
+  );
+  if (!('default' in configured)) pools.unshift(freePool('default'));
+  return pools;
+}
