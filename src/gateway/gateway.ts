@@ -154,9 +154,11 @@ function guardEveryRoute(app: App, guards: GuardOptions, description: ApiDescrip
     route.schema = description.describe(route);
   });
   const unknown = guards.flights.lane('any', 'unknown', 'unary');
-  app.setNotFoundHandler((request, reply) => {
+  // Before its body is looked at, which might be refused for a reason that misleads.
+  app.addHook('onRequest', (request, reply, done) => {
+    if (!request.is404) return done();
     unknown.begin(request, reply);
-    paths.handler(request, reply);
+    done(paths.refusal(request, reply));
   });
 }
 

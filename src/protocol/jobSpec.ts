@@ -50,7 +50,7 @@ const texts = (rule: TextRule) =>
         minLength: 1,
         maxLength: rule.nameLength,
         // The description is read by many languages; not all of them know Unicode's classes.
-        pattern: rule.name.source.replace(String.raw`\p{Surrogate}`, ''),
+        pattern: rule.name.source.replace(String.raw`\0\p{Surrogate}`, String.raw`\u0000`),
       },
       additionalProperties: { type: 'string', maxLength: rule.textLength },
     });

@@ -11,7 +11,7 @@ export const NOT_CLEAN = 'holds a NUL or half a character';
 /** No NUL and no lone surrogate: neither survives argv, the environment or a text column. */
 export const isClean = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
 /** The NUL as a pattern, which the description can say; half a character it cannot. */
-const NO_NUL = /^[^\0]*$/;
+const NO_NUL = /^[^\u0000]*$/;
 export const clean = (limit: number) =>
   z
     .string()

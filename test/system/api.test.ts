@@ -104,7 +104,7 @@ describe('every route', () => {
     for (const name of AGENT) {
       const { body, options } = calls[name] ?? {};
       expect([name, calls[name]]).toEqual([name, expect.anything()]);
-      for (const token of ['', world.alpha.token, world.beta.token]) {
+      for (const token of ['', world.alpha.token, world.within.beta.token]) {
         const { status } = await world.call(name, { ...options, token }, body);
         expect([name, status]).toEqual([name, 401]);
       }

@@ -99,6 +99,8 @@ export function eachOperation({
 }
 
 function finishOperation(operation: Unfinished): void {
+  // The generator marks those of HEAD, also where they have a name of their own.
+  operation.operationId = operation.operationId.replace(/-head$/, '');
   for (const status of operation['x-failures'] ?? []) {
     operation.responses[status] ??= { $ref: `#/components/responses/${failureName(status)}` };
   }
