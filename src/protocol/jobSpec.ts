@@ -190,6 +190,7 @@ export const jobSpec = z
       .int()
       .max(DAY_MS)
       .refine((ms) => ms === 0 || ms >= 60_000, 'is 0 (the cluster default) or at least 60000')
+      .meta({ anyOf: [{ const: 0 }, { minimum: 60_000 }] })
       .default(0),
     labels: texts(LABEL_RULE).default(() => DEFAULT_PARTS.labels),
     ...jobParts,

@@ -116,7 +116,8 @@ function finishOperation(operation: Unfinished): void {
   delete operation['x-reads'];
   if (reads === undefined) return;
   const schema: JsonSchema = { type: 'string', format: 'binary' };
-  operation.requestBody = { required: true, content: { [reads]: { schema } } };
+  // No bytes are bytes too.
+  operation.requestBody = { required: false, content: { [reads]: { schema } } };
 }
 
 /** Numbers in queries: see saysOf in protocol/queries.ts. */

@@ -3,7 +3,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { DroverError } from '../../lib/errors.ts';
-import { endpointPath, parseEndpoint } from '../../protocol/tunnel/endpoint.ts';
+import { ENDPOINT, endpointPath, parseEndpoint } from '../../protocol/tunnel/endpoint.ts';
 import type { App } from '../app.ts';
 import { bearerOf } from '../auth/authorize.ts';
 import { found, one } from '../rest/envelope.ts';
@@ -29,7 +29,8 @@ const loginBody = z
     endpoint: z
       .string()
       .max(300)
-      .describe('TASK:PORT, or TASK:NAME for the socket NAME.sock in its directory'),
+      .describe('TASK:PORT, or TASK:NAME for the socket NAME.sock in its directory')
+      .meta({ pattern: ENDPOINT.source }),
     next: next.describe('Where the link leads: a path below the endpoint'),
   })
   .meta({ examples: [{ endpoint: 'jmi1qx2k8a7c101.0:8888', next: 'lab' }] });

@@ -6,7 +6,7 @@ import { noSuchBlob } from '../../blobs/errors.ts';
 import type { BlobQuota } from '../../blobs/quota.ts';
 import { DroverError } from '../../lib/errors.ts';
 import { freeMemory } from '../../lib/freeMemory.ts';
-import { type BlobHash, isBlobHash } from '../../model/blob.ts';
+import { BLOB_HASH, type BlobHash, isBlobHash } from '../../model/blob.ts';
 import { blobView, EXAMPLE_HASH, missingBlobs, missingView } from '../../protocol/blobs.ts';
 import type { App } from '../app.ts';
 import { setSending } from '../clientError.ts';
@@ -29,7 +29,7 @@ const params = z.strictObject({
     .string()
     .max(200)
     .describe('sha256: and 64 hexadecimal digits')
-    .meta({ examples: [EXAMPLE_HASH] }),
+    .meta({ examples: [EXAMPLE_HASH], pattern: BLOB_HASH.source }),
 });
 const removed = z.object({ hash: z.string() });
 const bytes = (description: string) => ({

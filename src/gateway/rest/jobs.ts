@@ -243,7 +243,7 @@ function priorityRoute(app: App, coordinator: Coordinator): void {
   app.route({
     method: 'POST',
     url: '/v1/jobs/:id/priority',
-    config: { access: 'jobs:manage' },
+    config: { access: 'jobs:manage', failures: ['CONFLICT'] },
     schema: {
       tags,
       operationId: 'setPriority',

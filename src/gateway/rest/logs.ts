@@ -19,7 +19,7 @@ import { queryTime, saysOf, taskIndex, wholeNumber } from '../../protocol/querie
 import { timeOf } from '../../protocol/times.ts';
 import { jobParams } from './envelope.ts';
 import { followPages, Follows, type ReadPage } from '../stream/follow.ts';
-import { resumeHeader, type SseEvent, type SseLimits } from '../stream/sse.ts';
+import { describedEvent, resumeHeader, type SseEvent, type SseLimits } from '../stream/sse.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -108,7 +108,7 @@ export function registerLogRoutes(app: App, options: LogRouteOptions): void {
             description: 'Records; as events `log`, then `end` when nothing more will come',
             content: {
               'application/json': { schema: page },
-              'text/event-stream': { schema: z.string() },
+              'text/event-stream': { schema: describedEvent('log') },
             },
           },
         },

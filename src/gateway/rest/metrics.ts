@@ -15,7 +15,7 @@ import { timeOf } from '../../protocol/times.ts';
 import type { App } from '../app.ts';
 import { CSV_HEAD, csvOf, samplesOf, SeriesTable, type SampleFilter } from '../metricSamples.ts';
 import { followPages, Follows, type ReadPage } from '../stream/follow.ts';
-import { resumeHeader, type SseEvent, type SseLimits } from '../stream/sse.ts';
+import { describedEvent, resumeHeader, type SseEvent, type SseLimits } from '../stream/sse.ts';
 import { jobParams } from './envelope.ts';
 
 export interface MetricRouteOptions {
@@ -98,7 +98,7 @@ export function metricRoutes(app: App, options: MetricRouteOptions): void {
       response: {
         200: {
           description: 'Events `metrics`, then `end` when nothing more will come',
-          content: { 'text/event-stream': { schema: z.string() } },
+          content: { 'text/event-stream': { schema: describedEvent('metrics') } },
         },
       },
       summary: 'What is measured of a job, as it comes (SSE), resumable by Last-Event-ID',

@@ -28,6 +28,14 @@ export const resumeHeader = z.looseObject({
     .meta({ examples: ['42'] }),
 });
 
+/** One event as it is described; `data` is JSON. */
+export const describedEvent = (...names: [string, ...string[]]) =>
+  z.object({
+    id: z.string().optional().describe('Send the last one as Last-Event-ID to go on after it'),
+    event: z.enum([...names, 'end', 'problem']).optional(),
+    data: z.string().optional().describe('JSON'),
+  });
+
 /** Without `data` it only moves the client's last event id. */
 export interface SseEvent {
   id?: number;
