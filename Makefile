@@ -61,6 +61,10 @@ TORCH_VENV ?= .cache/torch
 proof-torch: setup $(TORCH_VENV)/.installed ## A PyTorch training survives ten kills, bit for bit
 	TORCH_VENV=$(TORCH_VENV) vitest run test/system/keeping/killed.test.ts -t PyTorch $(ARGS)
 
+fuzz-api: setup python-packages ## Schemathesis on the API for MINUTES=10 (SEED=1)
+	FUZZ_MINUTES=$(or $(MINUTES),10) FUZZ_SEED=$(or $(SEED),1) vitest run test/system/api.test.ts \
+	  -t schemathesis
+
 soak: setup system-packages ## The long faults: 200 kills of the controller under load
 	SOAK=1 npm run --silent test -- --project system $(ARGS)
 
@@ -89,6 +93,7 @@ python-packages: ## Install what tests need from PyPI into .cache/python
 	@tools/python-packages.sh mail aiosmtpd==1.4.6
 	@tools/python-packages.sh inside jupyterlab==4.6.6 py-spy==0.4.3
 	@tools/python-packages.sh environments uv==0.13.7
+	@tools/python-packages.sh api schemathesis==4.32.5 openapi-spec-validator==0.9.0
 
 client-package: setup ## The TypeScript client for other projects: drover-VERSION.tgz (INTO=.)
 	@node tools/clientPackage.ts $(or $(INTO),.)
@@ -105,7 +110,7 @@ help: ## This list
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: up setup cli-bundle test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler
-.PHONY: proof-torch
+.PHONY: proof-torch fuzz-api
 .PHONY: bench-placement bench-blobs system-packages python-packages client-package lock clean help
 
 $(TORCH_VENV)/.installed:

@@ -3,9 +3,10 @@ import { z } from 'zod';
 import { timeOf } from './times.ts';
 
 const WHOLE_NUMBER = /^-?\d{1,16}$/;
+const DATE = '\\d{4}-[01]\\d-[0-3]\\d';
+const CLOCK = '[0-2]\\d:[0-5]\\d(:[0-5]\\d(\\.\\d{1,9})?)?(Z|[+-][0-2]\\d:[0-5]\\d)?';
 /** Days and hours that no calendar has are left to the check that it is a time. */
-const TIME =
-  /^(\d{1,15}|\d{4}-[01]\d-[0-3]\d(T[0-2]\d:[0-5]\d(:[0-5]\d(\.\d{1,9})?)?(Z|[+-][0-2]\d:[0-5]\d)?)?)$/;
+const TIME = new RegExp(`^(\\d{1,15}|${DATE}(T${CLOCK})?)$`);
 /** A task's index, as large as an array may name it. */
 const LARGEST_INDEX = 1_000_000_000;
 

@@ -23,7 +23,7 @@ export function uvProgram(): string | undefined {
   return undefined;
 }
 
-/** Where schemathesis and its kin are; undefined, said out loud, where not. With CI=true an error. */
+/** Where schemathesis is; undefined, said out loud, where it is not. With CI=true an error. */
 export function apiPython(): string | undefined {
   const bin = path.join(ROOT, '.cache/python/api/bin');
   if (existsSync(path.join(bin, 'schemathesis'))) return bin;

@@ -1,4 +1,4 @@
-/** The API reference as one page, made from the OpenAPI document: it needs nothing from elsewhere. */
+/** The API reference as one page, made from the OpenAPI document; it needs nothing else. */
 import { eachOperation, type OpenApi } from '../description/document.ts';
 import { html, inlineMarkdown, markdown, type Html } from './html.ts';
 import { methodView, operationView, type Place } from './operation.ts';

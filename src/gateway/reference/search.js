@@ -46,15 +46,17 @@ if (asked) {
   search(asked);
 }
 
+async function copy(button) {
+  await navigator.clipboard.writeText(button.parentElement.querySelector('code').textContent);
+  button.textContent = 'Copied';
+  setTimeout(() => (button.textContent = 'Copy'), 1500);
+}
+
 // On a narrow screen the list would stand before everything else.
 if (matchMedia('(max-width: 60rem)').matches) document.querySelector('nav details').open = false;
 
 for (const button of document.querySelectorAll('button.copy')) {
   // Browsers give pages without TLS no clipboard.
   button.hidden = navigator.clipboard === undefined;
-  button.addEventListener('click', async () => {
-    await navigator.clipboard.writeText(button.parentElement.querySelector('code').textContent);
-    button.textContent = 'Copied';
-    setTimeout(() => (button.textContent = 'Copy'), 1500);
-  });
+  button.addEventListener('click', () => void copy(button));
 }

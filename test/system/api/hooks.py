@@ -71,7 +71,10 @@ RULES = [
 
 @schemathesis.hook
 def filter_failure(context, failure, case, response):
-    if type(failure).__name__ != "RejectedPositiveData":
+    name = type(failure).__name__
+    if name == "UnsupportedMethodResponse" and case.operation.path == "/v1/blobs/missing":
+        return False  # under another method it is the name of a blob, and a malformed one: 400
+    if name != "RejectedPositiveData":
         return True
     text = response.content.decode("utf-8", "replace")
     return not any(rule in text for rule in RULES)

@@ -26,7 +26,7 @@ export interface ApiWorld {
   /** In alpha, with these scopes alone. */
   tokenWith(scopes: readonly Scope[]): Promise<string>;
   things: Things;
-  call(request: string, options?: CallOptions, body?: unknown): Promise<Answer>;
+  call: (request: string, options?: CallOptions, body?: unknown) => Promise<Answer>;
   close(): Promise<void>;
 }
 
@@ -146,7 +146,7 @@ const WHOLE = `
 echo ${CANARY}
 echo '{"step": 1, "loss": 0.5}' >>"$DROVER_METRICS_FILE"
 echo ${CANARY} >"$DROVER_RESULT_DIR/result.txt"
-echo ${CANARY} >"$DROVER_CHECKPOINT_DIR/new" && mv "$DROVER_CHECKPOINT_DIR/new" "$DROVER_CHECKPOINT_DIR/state"
+cd "$DROVER_CHECKPOINT_DIR" && echo ${CANARY} >new && mv new state
 `;
 
 async function putBlob(url: string, token: string): Promise<string> {
