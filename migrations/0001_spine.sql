@@ -283,6 +283,7 @@ CREATE TABLE checkpoints (
   bytes bigint NOT NULL,
   files bigint NOT NULL,
   reason text NOT NULL,
+  taken_boot_ms bigint NOT NULL,
   created_at_ms bigint NOT NULL,
   PRIMARY KEY (job, task_index, n)
 ) /*sqlite WITHOUT ROWID */;

@@ -12,6 +12,7 @@ import { dataRoutes } from '../gateway/rest/data.ts';
 import { resultRoutes } from '../gateway/rest/results.ts';
 import { metricRoutes } from '../gateway/rest/metrics.ts';
 import { registerLogRoutes } from '../gateway/rest/logs.ts';
+import { openAuthenticate } from '../gateway/auth/authenticate.ts';
 import { bearerOf, checkScope, type Authorize } from '../gateway/auth/authorize.ts';
 import { recordAccesses } from '../gateway/tunnel/accesses.ts';
 import { createExecRoute } from '../gateway/tunnel/exec.ts';
@@ -40,7 +41,7 @@ export async function startGateway(
   const common = { coordinator, clock: systemClock, random: systemRandom, log };
   // The hub must know the gateway's URL, which is known once it listens.
   const upgrades: UpgradeRoute[] = [];
-  const authenticate = (token: string) => coordinator.authenticate(token);
+  const authenticate = await openAuthenticate(settings.auth, common);
   const proxy: ProxyOptions = {
     hub: () => hub,
     authenticate,
@@ -49,6 +50,7 @@ export async function startGateway(
   };
   const gateway = await createGateway({
     ...common,
+    authenticate,
     host: server.host,
     port: server.port,
     insecure: server.insecure,

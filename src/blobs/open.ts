@@ -4,31 +4,13 @@ import type { Log } from '../lib/log.ts';
 import type { BlobSettings } from '../model/blobSettings.ts';
 import type { BlobStore } from './contract.ts';
 import { openFileBlobStore } from './files/fileBlobStore.ts';
-import { S3_LIMITS } from './s3/limits.ts';
-import { removeUnfinished } from './s3/listing.ts';
-import { S3BlobStore } from './s3/s3BlobStore.ts';
 
 export async function openBlobStore(
   settings: BlobSettings,
   { clock, log }: { clock: Clock; log: Log },
 ): Promise<BlobStore> {
   if (settings.kind === 'files') return openFileBlobStore({ folder: settings.folder, clock });
-  const store = new S3BlobStore({ ...settings, clock });
-  // Not awaited: a bucket that is away for a while must not keep a controller from starting.
-  void sweep(store, settings.prefix, clock.now() - S3_LIMITS.leftoverMs, log);
-  return store;
-}
-
-async function sweep(
-  { client }: S3BlobStore,
-  prefix: string,
-  beforeMs: number,
-  log: Log,
-): Promise<void> {
-  try {
-    const removed = await removeUnfinished(client, prefix, beforeMs);
-    if (removed > 0) log.info({ removed }, 'unfinished uploads were removed from the bucket');
-  } catch (error) {
-    log.warn({ err: error }, 'the bucket of the blob store cannot be used now');
-  }
+  // Loaded where it is used: it is a tenth of what a controller has to load.
+  const { openS3BlobStore } = await import('./s3/open.ts');
+  return openS3BlobStore(settings, { clock, log });
 }

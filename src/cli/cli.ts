@@ -13,6 +13,7 @@ import { diffCommand } from './diff.ts';
 import { execCommand } from './execCommand.ts';
 import { EXIT } from './exitCodes.ts';
 import { forwardCommand } from './forward.ts';
+import { gatewayKeyCommand } from './gatewayKey.ts';
 import { gcCommand } from './gc.ts';
 import { overview, ROLES } from './help.ts';
 import { infoCommand } from './info.ts';
@@ -85,6 +86,7 @@ const cliCommands: Command[] = [
   dataCommand,
   gcCommand,
   tokensCommand,
+  gatewayKeyCommand,
   tenantsCommand,
   usersCommand,
   budgetCommand,

@@ -14,7 +14,14 @@ beforeEach(async () => {
 afterEach(() => it.close());
 
 const manifest = `sha256:${'5'.repeat(64)}`;
-const report = (uid: string) => ({ uid, manifest, bytes: 7, files: 1, reason: 'interval' });
+const report = (uid: string) => ({
+  uid,
+  manifest,
+  bytes: 7,
+  files: 1,
+  reason: 'interval',
+  takenBootMs: 0,
+});
 const page = { limit: 10 };
 
 async function runJob(): Promise<{ id: string; order: AttemptOrder }> {

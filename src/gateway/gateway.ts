@@ -11,6 +11,7 @@ import { AGENT_VERSION } from '../protocol/agent.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
 import { type AgentRouteOptions, agentRoutes } from './agents.ts';
 import type { App } from './app.ts';
+import type { Authenticate } from './auth/authenticate.ts';
 import { type Authorize, createAuthorize } from './auth/authorize.ts';
 import { attemptHolder } from './auth/attemptHolder.ts';
 import { guardRoute, type GuardOptions, type MayUse } from './auth/guard.ts';
@@ -50,6 +51,8 @@ export type Upgrade = (
 
 export interface GatewayOptions extends ListenOptions {
   coordinator: Coordinator;
+  /** Who holds a token; by default whoever the coordinator says. */
+  authenticate?: Authenticate;
   clock: Clock;
   random: Random;
   log: Log;
@@ -78,7 +81,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const cache = new TokenCache({
     ...limits,
     clock,
-    authenticate: (secret) => options.coordinator.authenticate(secret),
+    authenticate: options.authenticate ?? ((secret) => options.coordinator.authenticate(secret)),
   });
   const flights = new Flights({ ...limits, clock, log, metrics });
   metrics.connect({

@@ -16,5 +16,7 @@ export interface Checkpoint {
   files: number;
   /** What it was taken for: interval, signal, deadline, demand, end. */
   reason: string;
+  /** When it was taken, on the machine's clock since its boot; 0: its agent does not say. */
+  takenBootMs: number;
   createdAtMs: number;
 }

@@ -3,6 +3,7 @@
  * that may know domain words: every part may name its section's type, and none may import bin/.
  */
 import { z } from 'zod';
+import { authSettings, checkAuth } from './authSettings.ts';
 import { blobSettings, checkBlobs } from './blobSettings.ts';
 import { checkSecrets, secretSettings } from './secretSettings.ts';
 import { checkGrpc } from './grpcSettings.ts';
@@ -110,6 +111,7 @@ const limits = section({
 const sections = z.strictObject({
   data,
   server,
+  auth: authSettings,
   grpc,
   store,
   blobs: blobSettings,
@@ -193,6 +195,7 @@ function checkTogether(settings: Settings, context: z.RefinementCtx): void {
   if (database.kind === 'sqlite' && named > 0) {
     fail('store.kind', 'store.url and store.urlFile are for postgres; SQLite lies in data.dir');
   }
+  checkAuth(settings.auth, fail);
   checkGrpc(settings.grpc, fail);
   checkBlobs(settings.blobs, fail);
   checkSecrets(settings.secrets, fail);

@@ -146,6 +146,8 @@ export const checkpointReport = z.strictObject({
   files: count,
   /** What it was taken for. */
   reason: text,
+  /** On the machine's clock since its boot: tells a report that was overtaken on its way. */
+  takenBootMs: count.default(0),
 });
 export type CheckpointReport = z.infer<typeof checkpointReport>;
 

@@ -17,7 +17,12 @@ beforeEach(() => {
   it.run(uid);
 });
 
-const save = (manifest: string, by: AttemptUid = uid, on: WorkerId = worker): Result =>
+const save = (
+  manifest: string,
+  by: AttemptUid = uid,
+  on: WorkerId = worker,
+  takenBootMs = 0,
+): Result =>
   it.apply({
     kind: 'add-checkpoint',
     worker: on,
@@ -26,6 +31,7 @@ const save = (manifest: string, by: AttemptUid = uid, on: WorkerId = worker): Re
     bytes: 10,
     files: 1,
     reason: 'interval',
+    takenBootMs,
   });
 const kept = (): string[] =>
   it.state.checkpoints.of(live.tasks[0]!.id).map(({ n, manifest }) => `${n} ${manifest}`);
@@ -51,6 +57,16 @@ test('told twice, it counts once', () => {
   save('a');
   expect(save('a').kind).toBe('done');
   expect(kept()).toEqual(['1 a']);
+});
+
+test('one that was overtaken on its way does not come back as the newest', () => {
+  save('a', uid, worker, 100);
+  save('b', uid, worker, 200);
+  expect(save('a', uid, worker, 100).kind).toBe('done');
+  expect(kept()).toEqual(['1 a', '2 b']);
+  // What the command writes may well be what it once had.
+  save('a', uid, worker, 300);
+  expect(kept()).toEqual(['2 b', '3 a']);
 });
 
 test('an attempt that is over, or another worker, changes nothing', () => {

@@ -49,16 +49,15 @@ export function addCheckpoint(state: State, mutation: AddCheckpoint, nowMs: numb
   if (!found) return missing(`task ${attempt.task}`);
   const { live, task } = found;
   const newest = state.checkpoints.newest(task.id);
-  // The same once more: its answer was lost on the way.
-  if (newest?.attempt === attempt.uid && newest.manifest === mutation.manifest) return DONE;
-  const { manifest, bytes, files, reason } = mutation;
+  if (newest?.attempt === attempt.uid && !isNewer(mutation, newest)) return DONE;
+  const { manifest, bytes, files, reason, takenBootMs } = mutation;
   const checkpoint: Checkpoint = {
     job: task.job,
     index: task.index,
     n: (newest?.n ?? 0) + 1,
     attempt: attempt.uid,
     tenant: task.tenant,
-    ...{ manifest, bytes, files, reason },
+    ...{ manifest, bytes, files, reason, takenBootMs },
     createdAtMs: nowMs,
   };
   state.checkpoints.add(checkpoint);
@@ -78,4 +77,10 @@ export function addCheckpoint(state: State, mutation: AddCheckpoint, nowMs: numb
     data: { n: checkpoint.n, bytes, files, reason },
   });
   return DONE;
+}
+
+/** Not the same once more, because its answer was lost, and none that a newer one overtook. */
+function isNewer({ manifest, takenBootMs }: AddCheckpoint, newest: Checkpoint): boolean {
+  if (manifest === newest.manifest) return false;
+  return takenBootMs === 0 || takenBootMs >= newest.takenBootMs;
 }

@@ -137,6 +137,7 @@ export interface AddCheckpoint {
   kind: 'add-checkpoint';
   worker: WorkerId;
   attempt: AttemptUid;
+  takenBootMs: number;
   manifest: string;
   bytes: number;
   files: number;

@@ -15,11 +15,9 @@ export function setPriority(state: State, mutation: SetPriority, nowMs: number):
   job.newPriority = priority;
   live.classKey = classKeyOf(job);
   state.touchJob(job);
-  for (const task of live.tasks) if (task.state === 'PENDING') state.deltas.tasks.add(task);
+  // A new version: what was planned or nominated for it as it was is void.
+  for (const task of live.tasks) if (task.state === 'PENDING') state.touchTask(task);
   for (const attempt of live.attempts.values()) state.deltas.claims.add(attempt.uid);
-  for (const { claim, live: heir } of state.nominations.values()) {
-    if (heir === live) state.deltas.claims.add(claim.owner);
-  }
   const data = { from: before, to: priority, by };
   state.note(nowMs, { kind: 'job.priority', tenant: job.tenant, job: job.id, data });
   return DONE;

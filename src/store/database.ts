@@ -88,6 +88,7 @@ export interface CheckpointRow {
   bytes: number;
   files: number;
   reason: string;
+  taken_boot_ms: number;
   created_at_ms: number;
 }
 

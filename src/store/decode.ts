@@ -108,6 +108,7 @@ export function decodeCheckpoint(row: CheckpointRow): Checkpoint {
     bytes: row.bytes,
     files: row.files,
     reason: row.reason,
+    takenBootMs: row.taken_boot_ms,
     createdAtMs: row.created_at_ms,
   };
 }

@@ -182,8 +182,9 @@ function checkpointKey(to: Value[], checkpoint: Checkpoint): void {
 }
 
 function checkpointFixed(to: Value[], checkpoint: Checkpoint): void {
-  const { attempt, tenant, manifest, bytes, files, reason, createdAtMs } = checkpoint;
-  to.push(attempt, tenant, manifest, bytes, files, reason, createdAtMs);
+  const { attempt, tenant, manifest, bytes, files, reason } = checkpoint;
+  const { takenBootMs, createdAtMs } = checkpoint;
+  to.push(attempt, tenant, manifest, bytes, files, reason, takenBootMs, createdAtMs);
 }
 
 function dataSetKey(to: Value[], { tenant, name }: DataSet): void {

@@ -7,8 +7,6 @@ export interface HistoryCalls {
   close(): Promise<void>;
 }
 
-export const HISTORY_CALLS = ['tenant', 'system', 'close'] as const;
-
 type Question = (...args: unknown[]) => Promise<unknown>;
 
 export function historyServer(history: History): HistoryCalls {

@@ -63,9 +63,9 @@ export const TABLES: Record<TableName, Table> = {
   ),
   checkpoints: table(
     'job task_index n',
-    'attempt tenant manifest bytes files reason created_at_ms',
+    'attempt tenant manifest bytes files reason taken_boot_ms created_at_ms',
     '',
-    'task_index n bytes files created_at_ms',
+    'task_index n bytes files taken_boot_ms created_at_ms',
   ),
   claims: table(
     'owner',

@@ -124,6 +124,7 @@ export const checkpointReport = fc.record({
   bytes,
   files: small,
   reason: text,
+  takenBootMs: bytes,
 });
 
 export const syncReply = fc.record({

@@ -211,7 +211,9 @@ export class Cluster {
     const manifest = `sha256:${createHash('sha256').update(text).digest('hex')}`;
     checker.saved(uid, manifest);
     const token = machine.identity?.token ?? '';
-    const report = { uid, manifest, bytes: text.length, files: 1, reason: 'interval' };
+    const takenBootMs = Math.round(world.nowMs);
+    const sizes = { bytes: text.length, files: 1 };
+    const report = { uid, manifest, ...sizes, reason: 'interval', takenBootMs };
     this.#call(process, `checkpoint ${machine.name}`, (c) => c.addCheckpoint(token, report)).then(
       () => coverage.saw('checkpoint stored'),
       (error: unknown) => {

@@ -47,6 +47,7 @@ export function createCheckpoints(options: CheckpointOptions): Checkpoints {
     const { uid, home, record, signal } = saving;
     const blobs = blobsOf(uid);
     const folder = join(home, CHECKPOINT_FOLDER);
+    const takenBootMs = Math.round(clock.bootMs());
     const { manifest, known } = await takeSnapshot({ ...saving, blobs, folder, clock });
     const isNew = manifestText(manifest) !== manifestText(record.manifest);
     record.known = known;
@@ -56,7 +57,7 @@ export function createCheckpoints(options: CheckpointOptions): Checkpoints {
     const bytes = manifestBytes(manifest);
     signal.throwIfAborted();
     const files = manifest.files.length;
-    await options.addCheckpoint({ uid, manifest: hash, bytes, files, reason });
+    await options.addCheckpoint({ uid, manifest: hash, bytes, files, reason, takenBootMs });
     record.manifest = manifest;
     writeRecord(home, record);
     return true;

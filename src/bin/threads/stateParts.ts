@@ -13,11 +13,11 @@ import type { Channels } from '../../control/notices.ts';
 import type { NotifySettings } from '../../model/notifySettings.ts';
 import { openChannels } from '../../notify/open.ts';
 import { openSecrets } from '../../secrets/open.ts';
-import { HISTORY_CALLS, historyClient, type HistoryCalls } from '../../store/historyCalls.ts';
+import { historyClient } from '../../store/historyCalls.ts';
 import { rebuild, type StoreSettings } from '../../store/open.ts';
 import type { LogThreadOptions } from './logs.ts';
-import { startThread, type ThreadData } from './start.ts';
-import { died, log, logs, planner, writer } from './stateThreads.ts';
+import type { ThreadData } from './start.ts';
+import { died, log, logs, planner, reader, writer } from './stateThreads.ts';
 
 export interface StateThreadOptions {
   store: StoreSettings;
@@ -57,12 +57,6 @@ async function boot(): Promise<void> {
   const begun = systemClock.bootMs();
   const nowMs = systemClock.now();
   const controllerRow = await writer.calls.lead(nowMs, clusterId);
-  const reader = startThread<HistoryCalls, StoreSettings>(
-    'reader',
-    options.store,
-    HISTORY_CALLS,
-    died,
-  );
   const snapshot = await rebuild(options.store, controllerRow, nowMs);
   const controller = createController({
     snapshot,

@@ -4,6 +4,7 @@ import type { Planner } from '../../control/planner.ts';
 import type { SchedulePolicy } from '../../core/schedule/plan.ts';
 import { createLog } from '../../lib/log.ts';
 import type { Store } from '../../store/contract.ts';
+import type { HistoryCalls } from '../../store/historyCalls.ts';
 import type { StoreSettings } from '../../store/open.ts';
 import type { LogCalls, LogThreadOptions } from './logs.ts';
 import { startThread, type ThreadData } from './start.ts';
@@ -15,6 +16,12 @@ export const writer = startThread<Pick<Store, 'lead' | 'commit' | 'close'>, Stor
   'writer',
   options.store,
   ['lead', 'commit', 'close'],
+  died,
+);
+export const reader = startThread<HistoryCalls, StoreSettings>(
+  'reader',
+  options.store,
+  ['tenant', 'system', 'close'],
   died,
 );
 export const logs = startThread<LogCalls, LogThreadOptions>(

@@ -6,14 +6,15 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { Principal } from '../../model/token.ts';
 import type { GatewayLimits } from '../limits.ts';
+import type { Admitted, Authenticate } from './authenticate.ts';
 
 interface Entry {
-  principal: Principal | undefined;
+  principal: Admitted | undefined;
   atMs: number;
 }
 
 export type TokenCacheOptions = {
-  authenticate: (secret: string) => Promise<Principal | undefined>;
+  authenticate: Authenticate;
   clock: Clock;
 } & Pick<GatewayLimits, 'tokenCacheMs' | 'unknownTokenCacheMs' | 'tokenCacheEntries'>;
 
@@ -98,7 +99,8 @@ export class TokenCache {
 
   /** A clock that stepped back makes an entry look unborn; that counts as too old. */
   #fresh(entry: Entry, lifeMs: number): boolean {
-    const ageMs = this.#options.clock.now() - entry.atMs;
-    return ageMs >= 0 && ageMs < lifeMs;
+    const nowMs = this.#options.clock.now();
+    const ageMs = nowMs - entry.atMs;
+    return ageMs >= 0 && ageMs < lifeMs && nowMs < (entry.principal?.untilMs ?? Infinity);
   }
 }

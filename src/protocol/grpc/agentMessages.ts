@@ -182,12 +182,14 @@ export function attemptAccessFromWire({
 export function checkpointReportToWire(
   report: CheckpointReport,
 ): MessageInitShape<typeof wire.AddCheckpointRequestSchema> {
-  return { ...report, bytes: w.toBigint(report.bytes) };
+  const { bytes, takenBootMs } = report;
+  return { ...report, bytes: w.toBigint(bytes), takenBootMs: w.toBigint(takenBootMs) };
 }
 
 export function checkpointReportFromWire(message: wire.AddCheckpointRequest): CheckpointReport {
   const { uid, manifest, files, reason } = message;
-  return { uid, manifest, bytes: w.toNumber(message.bytes), files, reason };
+  const takenBootMs = w.toNumber(message.takenBootMs);
+  return { uid, manifest, bytes: w.toNumber(message.bytes), files, reason, takenBootMs };
 }
 
 export function syncReplyToWire(

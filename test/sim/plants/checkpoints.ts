@@ -45,4 +45,16 @@ export const CHECKPOINT_PLANTS: Plant[] = [
       },
     ],
   },
+  {
+    name: 'overtaken-checkpoint-counts',
+    what: 'a report that comes twice, the second time late, is the newest checkpoint',
+    shownBy: ['I14'],
+    patches: [
+      {
+        file: 'src/state/checkpoints.ts',
+        find: 'return takenBootMs === 0 || takenBootMs >= newest.takenBootMs;',
+        replace: 'return true;',
+      },
+    ],
+  },
 ];
