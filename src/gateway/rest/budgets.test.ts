@@ -65,7 +65,7 @@ test('usage is asked for by what and from when', async () => {
   expect((await gateway.call('GET', '/v1/usage?sinceMs=soon')).status).toBe(400);
 });
 
-test('the longest name fits into a path, also in letters that take nine characters there', async () => {
+test('the longest name fits into a path, also in letters of nine characters there', async () => {
   await using gateway = await startTestGateway();
   const path = (user: string): string => `/v1/budgets/main/users/${encodeURIComponent(user)}`;
   for (const name of ['x'.repeat(200), '漢'.repeat(200)]) {
