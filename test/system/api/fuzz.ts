@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { SCOPES } from '../../../src/model/token.ts';
 import { apiPython } from '../../support/python.ts';
 import { unexpectedErrorsIn } from '../../support/problems.ts';
+import { until } from '../../support/wait.ts';
 import type { ApiWorld } from './world.ts';
 
 const run = promisify(execFile);
@@ -32,7 +33,12 @@ export function fuzzSuite(worldOf: () => ApiWorld): void {
   });
 }
 
-async function fuzz({ server, agent, things, alpha }: ApiWorld, bin: string): Promise<string> {
+async function fuzz(world: ApiWorld, bin: string): Promise<string> {
+  const { server, agent, things, alpha } = world;
+  await world.cancelAll();
+  await until('nothing runs', async () => {
+    return (await server.client.listWorkers({})).items.every(({ attempts }) => attempts === 0);
+  });
   // Random commands are accepted and must not run anywhere.
   await agent.stop();
   const user = 'fuzzer';
@@ -46,7 +52,6 @@ async function fuzz({ server, agent, things, alpha }: ApiWorld, bin: string): Pr
     DROVER_TOKEN: secret,
     FUZZ_TOKEN_ID: id,
     FUZZ_USER: user,
-    FUZZ_TENANT: things.tenant,
     FUZZ_JOB: things.endedJob,
     SCHEMATHESIS_HOOKS_FILE: path.join(HERE, 'hooks.py'),
   };

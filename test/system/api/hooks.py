@@ -6,14 +6,13 @@ import schemathesis
 
 OWN_TOKEN = os.environ["FUZZ_TOKEN_ID"]
 OWN_USER = os.environ["FUZZ_USER"]
-OWN_TENANT = os.environ["FUZZ_TENANT"]
 ENDED_JOB = os.environ["FUZZ_JOB"]
 
 # It finds out what there is and tries everything on it: also to take away its own permission.
 SPARED = {
-    ("DELETE", "/v1/tokens/{id}", "id"): OWN_TOKEN,
-    ("DELETE", "/v1/users/{user}", "user"): OWN_USER,
-    ("PUT", "/v1/tenants/{tenant}", "tenant"): OWN_TENANT,
+    ("DELETE", "/v1/tokens/{id}", "id"): {OWN_TOKEN},
+    ("DELETE", "/v1/users/{user}", "user"): {OWN_USER, "closer"},
+    ("PUT", "/v1/tenants/{tenant}", "tenant"): {"alpha", "beta", "default"},
 }
 LONGEST_WAIT_MS = 100
 
@@ -22,7 +21,7 @@ LONGEST_WAIT_MS = 100
 def before_call(context, case, **kwargs):
     place = (case.operation.method.upper(), case.operation.path)
     for name, value in (case.path_parameters or {}).items():
-        if SPARED.get((*place, name)) == value:
+        if value in SPARED.get((*place, name), ()):
             case.path_parameters[name] = "somebody-else"
     if place[1] == "/v1/jobs/{id}/wait":
         shorten_wait(case)

@@ -27,6 +27,8 @@ export interface ApiWorld {
   tokenWith(scopes: readonly Scope[]): Promise<string>;
   things: Things;
   call: (request: string, options?: CallOptions, body?: unknown) => Promise<Answer>;
+  /** The server's own end sees the jobs of its own tenant only. */
+  cancelAll: () => Promise<void>;
   close(): Promise<void>;
 }
 
@@ -72,8 +74,9 @@ export async function startApiWorld(): Promise<ApiWorld> {
       tokenWith: async (scopes) => (await callerIn(server, 'alpha', 'ada', scopes)).token,
       things: await makeThings(server, alpha),
       call: (request, options, body) => call(server.url, request, body, options),
+      cancelAll: () => cancelAll(server),
       async close() {
-        for (const { client } of [alpha, within.beta]) await cancelAll(client);
+        await cancelAll(server);
         await server.close();
       },
     };
@@ -133,11 +136,14 @@ async function makeThings(server: TestServer, { token, client }: Caller): Promis
   };
 }
 
-/** The server's own end sees the jobs of its own tenant only. */
-async function cancelAll(client: DroverClient): Promise<void> {
-  for (const state of ['RUNNING', 'PENDING']) {
-    const { items } = await client.listJobs({ state, limit: 500 });
-    for (const { id } of items) await client.cancelJob(id);
+/** As somebody new: others may have left, by the fuzzer's doing. */
+async function cancelAll(server: TestServer): Promise<void> {
+  for (const tenant of ['alpha', 'beta']) {
+    const { client } = await callerIn(server, tenant, 'closer', SCOPES);
+    for (const state of ['RUNNING', 'PENDING']) {
+      const { items } = await client.listJobs({ state, limit: 500 });
+      for (const { id } of items) await client.cancelJob(id);
+    }
   }
 }
 
