@@ -152,14 +152,29 @@ function withUsedSchemas(document: OpenApi): OpenApi {
   const kept = [...used].toSorted().map((name) => [newName(name), schemas[name]]);
   document.components.schemas = Object.fromEntries(kept) as Record<string, JsonSchema>;
   return JSON.parse(JSON.stringify(document), (key, value: unknown) => {
-    if (isObject(value) && value['minimum'] === Number.MIN_SAFE_INTEGER) {
-      // Any whole number that a JavaScript program can hold; nothing that a reader must know.
-      const { minimum: _, maximum: __, ...rest } = value;
-      return rest;
-    }
+    if (isObject(value)) return plainer(value);
     if (key !== '$ref' || typeof value !== 'string' || !value.startsWith(SCHEMAS)) return value;
     return SCHEMAS + newName(value.slice(SCHEMAS.length));
   }) as OpenApi;
+}
+
+function plainer(schema: Record<string, unknown>): Record<string, unknown> {
+  if (schema['minimum'] === Number.MIN_SAFE_INTEGER) {
+    // Any whole number that a JavaScript program can hold; nothing that a reader must know.
+    const { minimum: _, maximum: __, ...rest } = schema;
+    return rest;
+  }
+  const { default: usual, ...rest } = schema;
+  if (!isObject(usual) || Array.isArray(usual) || !isSchema(schema)) return schema;
+  // Generators of clients know defaults that are one word; others are for people.
+  const { description } = schema;
+  const said = typeof description === 'string' ? `${description}. ` : '';
+  return { ...rest, description: `${said}Default: \`${JSON.stringify(usual)}\`` };
+}
+
+/** And not a map of properties, one of which is called `default`. */
+function isSchema(value: Record<string, unknown>): boolean {
+  return 'type' in value || 'anyOf' in value || 'oneOf' in value;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -23,7 +23,7 @@ export function operationView(document: OpenApi, place: Place): Html {
   const permission = operation['x-permission'];
   return html`<article id="${operationId}" data-words="${searchWords(place)}">
     <h3><a href="#${operationId}">${inlineMarkdown(summary ?? operationId)}</a></h3>
-    <p class="call">${methodView(method)} <code class="path">${path}</code></p>
+    <p class="call">${methodView(method)} <code class="path">${pathView(path)}</code></p>
     <p class="permission">
       <span class="badge ${permission.includes(':') ? 'scope' : 'open'}">${permission}</span>
       <span class="id">${operationId}</span>
@@ -36,6 +36,11 @@ export function operationView(document: OpenApi, place: Place): Html {
       <pre tabindex="0"><code>${curlExample(document, place)}</code></pre>
     </div>
   </article>`;
+}
+
+/** A long one may break behind a slash. */
+export function pathView(path: string): Html {
+  return html`${path.split('/').map((part, at) => (at === 0 ? part : html`/<wbr />${part}`))}`;
 }
 
 export function methodView(method: string): Html {

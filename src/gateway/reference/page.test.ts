@@ -47,7 +47,7 @@ const document: OpenApi = {
 
 test('shows path, permission, parameters, fields, answers and a command to type', () => {
   const page = referencePage(document);
-  expect(page).toContain('/v1/things/{id}');
+  expect(page).toContain('/<wbr />things/<wbr />{id}');
   expect(page).toContain('<span class="badge scope">jobs:manage</span>');
   expect(page).toContain('at least 1, default 5');
   expect(page).toContain('<code>NOT_FOUND</code>: Not found.');

@@ -1,7 +1,7 @@
 /** The API reference as one page, made from the OpenAPI document; it needs nothing else. */
 import { eachOperation, type OpenApi } from '../description/document.ts';
 import { html, inlineMarkdown, markdown, type Html } from './html.ts';
-import { methodView, operationView, type Place } from './operation.ts';
+import { methodView, operationView, pathView, type Place } from './operation.ts';
 import { schemaView } from './schema.ts';
 
 interface Group {
@@ -29,8 +29,10 @@ export function referencePage(document: OpenApi): string {
         <main id="content">
           <header>
             <h1>${title} API <small>${version}</small></h1>
-            ${markdown(description)}
-            <p>For programs: <a href="/openapi.json">/openapi.json</a> (OpenAPI 3.1).</p>
+            <div id="introduction">
+              ${markdown(description)}
+              <p>For programs: <a href="/openapi.json">/openapi.json</a> (OpenAPI 3.1).</p>
+            </div>
             <p id="nothing" role="status" hidden>Nothing here has these words.</p>
           </header>
           ${groups.map((group) => groupView(document, group))} ${otherView(document)}
@@ -72,7 +74,9 @@ function navigation(title: string, version: string, groups: Group[]): Html {
               ${places.map(
                 ({ method, path, operation: { operationId } }) =>
                   html`<li data-for="${operationId}">
-                    <a href="#${operationId}">${methodView(method)}<span>${path}</span></a>
+                    <a href="#${operationId}"
+                      >${methodView(method)}<span>${pathView(path)}</span></a
+                    >
                   </li>`,
               )}
             </ul>

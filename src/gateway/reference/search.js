@@ -2,6 +2,7 @@
 
 const form = document.querySelector('form[role="search"]');
 const input = document.querySelector('#search');
+const introduction = document.querySelector('#introduction');
 const nothing = document.querySelector('#nothing');
 const articles = [...document.querySelectorAll('article[data-words]')];
 const groups = [...document.querySelectorAll('main .group')];
@@ -27,6 +28,7 @@ function search(text) {
   for (const section of document.querySelectorAll('nav section')) {
     section.hidden = [...section.querySelectorAll('li')].every((link) => link.hidden);
   }
+  introduction.hidden = words.length > 0;
   nothing.hidden = found > 0;
   const query = words.length > 0 ? `?q=${encodeURIComponent(text)}` : location.pathname;
   history.replaceState(null, '', query + location.hash);
