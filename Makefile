@@ -58,8 +58,9 @@ sim-fleet: setup ## A day of a large fleet (WORKERS=100000 JOBS=1000000 SEED=1; 
 
 TORCH_VENV ?= .cache/torch
 
-proof-torch: setup $(TORCH_VENV)/.installed ## A PyTorch training survives ten kills, bit for bit
-	TORCH_VENV=$(TORCH_VENV) vitest run test/system/keeping/killed.test.ts -t PyTorch $(ARGS)
+proof-torch: setup $(TORCH_VENV)/.installed ## PyTorch: ten kills, bit for bit; blocks to scores
+	TORCH_VENV=$(TORCH_VENV) vitest run test/system/keeping/killed.test.ts \
+	  test/e2e/training.test.ts -t PyTorch $(ARGS)
 
 fuzz-api: setup python-packages ## Schemathesis on the API for MINUTES=10 (SEED=1)
 	FUZZ_MINUTES=$(or $(MINUTES),10) FUZZ_SEED=$(or $(SEED),1) vitest run test/system/api.test.ts \

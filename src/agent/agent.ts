@@ -2,7 +2,6 @@
  * The agent: says what it sees, does what it is told, and ends its attempts when nobody has
  * answered for too long. All effects are passed in, so the simulator runs this very code.
  */
-import { createHash } from 'node:crypto';
 import { sleep, type Clock, type Timer } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
@@ -15,6 +14,8 @@ import type {
   Timers,
   TunnelOrder,
 } from '../protocol/agent.ts';
+import type { CacheReport } from './cache/report.ts';
+import { describe } from './identity.ts';
 import type { Runtime } from './runtimes/contract.ts';
 
 export interface AgentTransport {
@@ -49,6 +50,8 @@ export interface AgentOptions {
   clock: Clock;
   random: Random;
   log: Log;
+  /** What of its cache is still to be told; absent: it has none. */
+  cacheReport?: CacheReport;
   onTunnel: (order: TunnelOrder) => void;
   onCheckpoint?: (uid: string) => void;
   /** Attempts have begun, ended or changed: for the spool. */
@@ -171,6 +174,7 @@ export function startAgent(options: AgentOptions): Agent {
 
   async function exchange(as: Identity): Promise<void> {
     const sentBootMs = clock.bootMs();
+    const news = options.cacheReport?.news(as.worker, seen.epoch);
     const reply = await transport.sync(as.token, {
       worker: as.worker,
       bootId: options.registration.bootId,
@@ -179,11 +183,12 @@ export function startAgent(options: AgentOptions): Agent {
       epoch: seen.epoch,
       observed: runtime.list().map((attempt) => attempt.observation),
       wait: true,
+      ...(news && { held: news.held }),
     });
+    news?.told(reply.epoch);
     if (closed || identity !== as) return;
-    if (reply.clusterId !== as.clusterId) {
+    if (reply.clusterId !== as.clusterId)
       throw new Error(`cluster ${reply.clusterId} answered instead of ${as.clusterId}`);
-    }
     const older =
       reply.epoch < seen.epoch ||
       (reply.epoch === seen.epoch && reply.generation <= seen.generation);
@@ -292,9 +297,4 @@ export function startAgent(options: AgentOptions): Agent {
       await runtime.close();
     },
   };
-}
-
-/** The boot id comes with every sync. */
-function describe({ bootId: _bootId, ...lasting }: JoinRequest): string {
-  return createHash('sha256').update(JSON.stringify(lasting)).digest('hex');
 }

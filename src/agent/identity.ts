@@ -4,8 +4,10 @@
  */
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync } from 'node:fs';
 import { rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
 import { dirname } from 'node:path';
 import { DroverError } from '../lib/errors.ts';
+import type { JoinRequest } from '../protocol/agent.ts';
 import type { Identity, IdentityFile } from './agent.ts';
 
 export function identityFile(path: string): IdentityFile {
@@ -66,4 +68,9 @@ function isIdentity(value: unknown): value is Identity {
     typeof one.clusterId === 'string' &&
     Number.isSafeInteger(one.starts)
   );
+}
+
+/** What the controller is told of the machine; the boot id comes with every sync. */
+export function describe({ bootId: _bootId, ...lasting }: JoinRequest): string {
+  return createHash('sha256').update(JSON.stringify(lasting)).digest('hex');
 }

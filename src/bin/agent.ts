@@ -47,7 +47,7 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
   const transport = httpTransport(url);
   shutdown.add(() => transport.close());
   const identity = identityFile(join(dataDir, 'worker.json'));
-  const { steps, checkpoints } = aroundSteps({
+  const { steps, checkpoints, cacheReport } = aroundSteps({
     ...{ settings, url, identity, transport, resources, containers },
     ...{ clock, log },
     lookForMetrics(uid) {
@@ -92,6 +92,7 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
         if (observation.state === 'ENDED') tunnels.endAttempt(observation.uid);
       }
     },
+    cacheReport,
     onTunnel: (order) => tunnels.dial(order),
     onCheckpoint: (uid) => checkpoints.ask(uid),
     onJoined: (worker) => {

@@ -3,6 +3,7 @@ import type { IdentityFile } from '../agent/agent.ts';
 import type { Step } from '../agent/around.ts';
 import { ContentCache } from '../agent/cache/contentCache.ts';
 import { checkCacheFolder } from '../agent/cache/folder.ts';
+import { createCacheReport, type CacheReport } from '../agent/cache/report.ts';
 import { createCheckpoints, type Checkpoints } from '../agent/checkpoints/checkpoints.ts';
 import { createCodeStep } from '../agent/code/codeStep.ts';
 import type { ContainerHost } from '../agent/environments/containers/host.ts';
@@ -33,7 +34,13 @@ export interface StepOptions {
   log: Log;
 }
 
-export function aroundSteps(options: StepOptions): { steps: Step[]; checkpoints: Checkpoints } {
+export interface Steps {
+  steps: Step[];
+  checkpoints: Checkpoints;
+  cacheReport: CacheReport;
+}
+
+export function aroundSteps(options: StepOptions): Steps {
   const { settings, url, identity, transport, resources, clock, log } = options;
   const { dataDir, cache: cacheSettings } = settings.agent;
   checkCacheFolder(cacheSettings.folder, dataDir);
@@ -69,5 +76,5 @@ export function aroundSteps(options: StepOptions): { steps: Step[]; checkpoints:
     createResults(blobs),
     environment.start,
   ];
-  return { steps, checkpoints };
+  return { steps, checkpoints, cacheReport: createCacheReport(cache, log) };
 }

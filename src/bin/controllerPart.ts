@@ -8,6 +8,7 @@ import type { Settings } from '../model/settings.ts';
 import { packSpecs } from '../model/spec.ts';
 import { COORDINATOR_CALLS, type Coordinator } from '../protocol/coordinator.ts';
 import type { StoreSettings } from '../store/open.ts';
+import { checkPolicyFile } from './policyFile.ts';
 import { startThread } from './threads/start.ts';
 import type { PackedCalls, StateThreadOptions } from './threads/stateParts.ts';
 
@@ -26,6 +27,8 @@ export async function startController(
   tokens: { admin: string; join: string },
   log: Log,
 ): Promise<RunningController> {
+  // Here it can be told to whoever starts it; the thread that uses it reads it again.
+  await checkPolicyFile(settings.policy.file);
   const options: StateThreadOptions = {
     store: storeSettings(settings),
     logs: {
@@ -51,6 +54,7 @@ export async function startController(
     },
     secrets: settings.secrets,
     notify: settings.notify,
+    policyFile: settings.policy.file,
     tokens,
     level: settings.logs.level,
   };

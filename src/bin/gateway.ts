@@ -1,11 +1,13 @@
 /** drover gateway: the REST edge in front of a controller elsewhere, reached by gRPC. */
 import { openBlobStore } from '../blobs/open.ts';
+import { underPolicy } from '../gateway/policy.ts';
 import { systemClock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import { createLog } from '../lib/log.ts';
 import { createGrpcCoordinator } from '../protocol/grpc/client.ts';
 import { callerOptions } from './grpc.ts';
 import { startGateway } from './parts.ts';
+import { openPolicy } from './policyFile.ts';
 import type { RoleArguments } from './roles.ts';
 import { shutdownOnSignals, tellReady } from './shutdown.ts';
 
@@ -22,7 +24,10 @@ export async function runGateway({ settings, flags }: RoleArguments): Promise<nu
   shutdown.add(async () => remote.close());
   const blobs = await openBlobStore(settings.blobs, { clock: systemClock, log });
   shutdown.add(() => blobs.close());
-  const gateway = await startGateway(settings, { coordinator: remote, blobs }, log);
+  const policy = await openPolicy(settings.policy.file, { clock: systemClock, log });
+  shutdown.add(async () => policy.close());
+  const coordinator = settings.policy.file === '' ? remote : underPolicy(remote, policy);
+  const gateway = await startGateway(settings, { coordinator, blobs }, log);
   shutdown.add(() => gateway.close());
   tellReady({ url: gateway.url });
   return shutdown.ended;

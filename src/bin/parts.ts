@@ -12,6 +12,7 @@ import { dataRoutes } from '../gateway/rest/data.ts';
 import { resultRoutes } from '../gateway/rest/results.ts';
 import { metricRoutes } from '../gateway/rest/metrics.ts';
 import { registerLogRoutes } from '../gateway/rest/logs.ts';
+import { trainingRoutes } from '../gateway/training/routes.ts';
 import { openAuthenticate } from '../gateway/auth/authenticate.ts';
 import { bearerOf, checkScope, type Authorize } from '../gateway/auth/authorize.ts';
 import { recordAccesses } from '../gateway/tunnel/accesses.ts';
@@ -67,6 +68,7 @@ export async function startGateway(
       resultRoutes(app, { coordinator, store: blobs });
       dataRoutes(app, { coordinator, store: blobs, clock: systemClock });
       blobRoutes(app, { store: blobs, quota, maxBlobBytes, limits: GATEWAY_LIMITS });
+      trainingRoutes(app, { ...common, store: blobs, quota, settings: settings.training, limits });
     },
     upgrade: upgradeHandler(upgrades, common),
     upgrades: () => upgrades,

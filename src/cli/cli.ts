@@ -25,6 +25,7 @@ import { logsCommand } from './logs.ts';
 import { metricsCommand } from './metrics.ts';
 import { nearest } from '../lib/nearest.ts';
 import { notebookCommand } from './notebook.ts';
+import { policyCommand } from './policy.ts';
 import { priorityCommand } from './priority.ts';
 import { profileCommand } from './profile.ts';
 import { psCommand } from './ps.ts';
@@ -92,6 +93,7 @@ const cliCommands: Command[] = [
   budgetCommand,
   usageCommand,
   auditCommand,
+  policyCommand,
   loginCommand,
   contextCommand,
   createCompletion(() => cliCommands),

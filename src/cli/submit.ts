@@ -30,14 +30,18 @@ export const submitCommand = defineCommand({
     takePositionals(parsed, []);
     const { file } = parsed.options;
     if (file === undefined) throw new UsageError('-f FILE is missing', 'drover submit -f job.yaml');
-    const drafts = await readDrafts(file, await readText(context.io, file));
-    const specs = drafts.map((draft, at) => specOf(draft, at, drafts.length, context.io));
+    const specs = await readSpecs(context, file);
     const brought = await bringParts(context, specs, parsed.options['bundle-limit']);
     const ids = await submitAll(context, brought);
     if (context.json) await context.printJson({ ids });
     return EXIT.ok;
   },
 });
+
+export async function readSpecs({ io }: CommandContext, file: string): Promise<SubmittedSpec[]> {
+  const drafts = await readDrafts(file, await readText(io, file));
+  return drafts.map((draft, at) => specOf(draft, at, drafts.length, io));
+}
 
 async function readText(io: CliIo, file: string): Promise<string> {
   if (file === '-') return readAll(io.stdin);

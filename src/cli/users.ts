@@ -9,7 +9,11 @@ import type { Column } from './table.ts';
 
 const options = {
   role: { kind: 'list', value: 'R', help: 'set: viewer, user, operator, admin, or a scope' },
-  jobs: { kind: 'text', value: 'J', help: 'leave: keep (default) his jobs, or cancel them' },
+  jobs: {
+    kind: 'text',
+    value: 'J',
+    help: 'leave: keep or cancel his jobs (default: as the policy says)',
+  },
 } as const satisfies OptionTable;
 
 export const usersCommand = defineCommand({
@@ -23,14 +27,14 @@ export const usersCommand = defineCommand({
   async run(parsed, context) {
     const [verb, ...positionals] = parsed.positionals;
     const rest = { positionals, rest: parsed.rest };
-    const { role, jobs = 'keep' } = parsed.options;
+    const { role, jobs } = parsed.options;
     if (verb === 'set') {
       const [name] = takePositionals(rest, ['NAME']);
       return show(context, await context.client().setUser(name!, { roles: role }));
     }
     if (verb === 'leave') {
       const [name] = takePositionals(rest, ['NAME']);
-      const kept = oneOf(jobs, LEAVING_JOBS, '--jobs');
+      const kept = jobs === undefined ? undefined : oneOf(jobs, LEAVING_JOBS, '--jobs');
       return show(context, await context.client().removeUser(name!, kept));
     }
     if (verb !== undefined) {

@@ -104,6 +104,7 @@ export function createAgents(options: AgentsOptions): Agents {
     if (live.worker.state === 'SUSPECT') {
       mutate({ kind: 'move-worker', worker, move: 'recover', reason: 'in contact again' });
     }
+    if (request.held) state.deltas.held.set(worker, request.held);
     const observed = request.observed.map(observedOf);
     // A new controller does not know the order of syncs from before it: one of those may come in
     // late, and what it lacks proves nothing. What was sent after an answer of this epoch is the

@@ -9,6 +9,7 @@ import type { IdleRule } from '../model/jobParts.ts';
 import { SCOPES } from '../model/token.ts';
 import type { Timers } from '../protocol/agent.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
+import { NO_POLICY, type PolicySource } from '../protocol/policy.ts';
 import type { SecretSource } from '../secrets/contract.ts';
 import type { Snapshot } from '../state/live.ts';
 import type { TellDefaults } from '../state/notices.ts';
@@ -61,6 +62,8 @@ export interface ControllerOptions {
   secrets?: readonly SecretSource[];
   /** Where people can be told; absent: nowhere. */
   channels?: Channels;
+  /** What the site fills in and refuses; absent: nothing. */
+  policy?: PolicySource;
   clock: Clock;
   random: Random;
   log: Log;
@@ -104,9 +107,9 @@ export function createController(options: ControllerOptions): Controller {
   });
   const hintSchedule = (): void => scheduleLoop.hint();
   const mutate = createMutate(state, clock, committer, hintSchedule);
-  const { channels = new Map() } = options;
+  const { channels = new Map(), policy = NO_POLICY } = options;
   const common = { state, mutate, committer, history, clock, channels };
-  const jobs = createJobs({ ...common, reasons, pools });
+  const jobs = createJobs({ ...common, reasons, pools, policy });
   const checkpointAsks = new CheckpointAsks();
   const core = { state, mutate, committer, sessions, clock, random, checkpointAsks };
   const { timers, idleDevices = null } = settings;

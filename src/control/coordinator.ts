@@ -4,6 +4,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
 import { AGENT_VERSION } from '../protocol/agent.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
+import { NO_POLICY } from '../protocol/policy.ts';
 import type { State } from '../state/state.ts';
 import type { Agents } from './agents.ts';
 import type { CheckpointAsks } from './checkpointAsks.ts';
@@ -53,7 +54,7 @@ export interface ControllerParts {
 }
 
 export function createCoordinator(options: ControllerOptions, parts: ControllerParts): Coordinator {
-  const { history, logs, jobMetrics, planner, settings } = options;
+  const { history, logs, jobMetrics, planner, settings, policy = NO_POLICY } = options;
   const { core, jobs, agents, tunnels, loops, metrics, reasons, settled } = parts;
   const { state, sessions, committer, clock } = core;
   const cluster = {
@@ -66,12 +67,13 @@ export function createCoordinator(options: ControllerOptions, parts: ControllerP
   return checkScopes({
     ...createFleet({ ...core, cluster }),
     ...createTokens(core),
-    ...createTenants(core),
+    ...createTenants({ ...core, policy }),
+    policy: async () => policy.view(),
     ...jobs,
     ...createLogAccess({ state, history, logs, jobMetrics, jobs, agents, clock }),
     ...createWhy({ state, planner, settled, clock, reasons, getJob: jobs.getJob }),
     ...createReceipts({ history, clock, getJob: jobs.getJob }),
-    ...createPlan({ state, planner, settled, committer, clock, pools: settings.pools }),
+    ...createPlan({ state, planner, settled, committer, clock, pools: settings.pools, policy }),
     ...createBudgets({ ...core, history }),
     ...createDataSets({ ...core, history }),
     ...createAudit({ ...core, history }),

@@ -7,8 +7,10 @@ import { DroverError } from '../lib/errors.ts';
 import type { JobId } from '../model/ids.ts';
 import type { Job, JobSpec, Priority } from '../model/job.ts';
 import type { Principal } from '../model/token.ts';
+import { refuseChange } from '../model/policy/refusal.ts';
 import type { Coordinator, Page, SubmitReply, SubmitRequest } from '../protocol/coordinator.ts';
 import type { JobView, ListJobsQuery } from '../protocol/jobs.ts';
+import type { PolicySource } from '../protocol/policy.ts';
 import { idempotencyKey, type LiveJob } from '../state/live.ts';
 import type { State } from '../state/state.ts';
 import type { History } from '../store/contract.ts';
@@ -19,6 +21,7 @@ import { resolveData } from './dataSets.ts';
 import { createJobLists } from './jobLists.ts';
 import type { Mutate } from './mutate.ts';
 import { checkChannels, type Channels } from './notices.ts';
+import { underPolicy } from './policy.ts';
 import { checkQuotas } from './quotas.ts';
 import { endedJobView, liveJobView } from './views.ts';
 
@@ -31,6 +34,7 @@ export interface JobsOptions {
   pools: readonly PoolPolicy[];
   reasons: ReadonlyMap<string, Explanation>;
   channels?: Channels | undefined;
+  policy: PolicySource;
 }
 
 const NO_CHANNELS: Channels = new Map();
@@ -103,7 +107,7 @@ export function createJobs(options: JobsOptions): Jobs {
   async function resolve(who: Principal, request: SubmitRequest): Promise<Resolved> {
     const { idempotencyKey: key } = request;
     if (isKnown(who, key)) return { specs: request.specs, links: [] };
-    const specs = resolveData(state, who.tenant, request.specs);
+    const specs = resolveData(state, who.tenant, underPolicy(options, who, request.specs));
     checkFits(who, specs);
     if (specs.every((spec) => spec.after.length === 0)) return { specs, links: [] };
     try {
@@ -209,10 +213,13 @@ export function createJobs(options: JobsOptions): Jobs {
   }
 
   async function setPriority(who: Principal, id: string, priority: Priority): Promise<JobView> {
-    if (!liveOf(who, id)) {
+    const live = liveOf(who, id);
+    if (!live) {
       const { state: ended } = await getJob(who, id);
       throw new DroverError('CONFLICT', `job ${id} is ${ended}: its priority matters no more`);
     }
+    const { spec } = live.job;
+    refuseChange(options.policy.current(), who, spec, { ...spec, priority });
     mutate({ kind: 'set-priority', job: id as JobId, priority, by: who.user });
     return getJob(who, id);
   }

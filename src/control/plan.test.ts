@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { TestController } from '../../test/support/testController.ts';
 import { freePool, type PoolPolicy } from '../core/placement/admission.ts';
 import type { PlanView } from '../protocol/budgets.ts';
+import { NO_POLICY } from '../protocol/policy.ts';
 import { jobSpec, type SubmittedSpec } from '../protocol/jobSpec.ts';
 import { seededRandom } from '../lib/random.ts';
 import { createPlanner } from './planner.ts';
@@ -49,7 +50,9 @@ test('prices by pool: of all tasks, for as long as they may run; terms are kept'
   const committer = { durable: async () => undefined } as Committer;
   const planner = createPlanner(seededRandom(1));
   const settled = async (): Promise<void> => undefined;
-  const priced = createPlan({ state, planner, settled, committer, clock: it.clock, pools });
+  const priced = createPlan({
+    ...{ state, planner, settled, committer, clock: it.clock, pools, policy: NO_POLICY },
+  });
   const spec = jobSpec.parse({
     command: ['x'],
     resources: { cpuMillis: 1000, device: { count: 2 } },

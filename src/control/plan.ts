@@ -7,10 +7,12 @@ import type { Clock } from '../lib/clock.ts';
 import type { JobSpec } from '../model/job.ts';
 import type { PlanView } from '../protocol/budgets.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
+import type { PolicySource } from '../protocol/policy.ts';
 import { requestOf } from '../state/requests.ts';
 import type { State } from '../state/state.ts';
 import type { Committer } from './committer.ts';
 import type { Planner } from './planner.ts';
+import { underPolicy } from './policy.ts';
 
 export interface PlanOptions {
   state: State;
@@ -19,6 +21,7 @@ export interface PlanOptions {
   committer: Committer;
   clock: Clock;
   pools: readonly PoolPolicy[];
+  policy: PolicySource;
 }
 
 type Option = PlanView['options'][number];
@@ -26,7 +29,8 @@ type Option = PlanView['options'][number];
 export function createPlan(options: PlanOptions): Pick<Coordinator, 'plan'> {
   const { state, planner, settled, committer, clock, pools } = options;
   return {
-    async plan(who, spec) {
+    async plan(who, asked) {
+      const [spec = asked] = underPolicy(options, who, [asked]);
       const request = requestOf({ tenant: who.tenant, owner: who.user, spec });
       const never = neverFits(spec, pools, state.pools);
       const joined = [...state.pools].filter((name) => !pools.some((pool) => pool.name === name));

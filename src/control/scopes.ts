@@ -33,6 +33,7 @@ const SCOPE_OF = {
   putData: 'jobs:manage',
   removeData: 'jobs:manage',
   namedBlobs: 'fleet:manage',
+  policy: 'fleet:manage',
   cluster: 'fleet:read',
   listWorkers: 'fleet:read',
   setDraining: 'fleet:manage',

@@ -3,6 +3,7 @@ import { DroverError } from '../lib/errors.ts';
 import { ROLE_NAMES, scopesOf } from '../model/roles.ts';
 import { SCOPES, type Principal } from '../model/token.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
+import type { PolicySource } from '../protocol/policy.ts';
 import type { TenantView, UserView } from '../protocol/tenants.ts';
 import type { State } from '../state/state.ts';
 import type { Committer } from './committer.ts';
@@ -13,6 +14,7 @@ export interface TenantsOptions {
   state: State;
   mutate: Mutate;
   committer: Committer;
+  policy: PolicySource;
 }
 
 type TenantCalls = Pick<
@@ -20,7 +22,7 @@ type TenantCalls = Pick<
   'listTenants' | 'setTenant' | 'listUsers' | 'setUser' | 'removeUser'
 >;
 
-export function createTenants({ state, mutate, committer }: TenantsOptions): TenantCalls {
+export function createTenants({ state, mutate, committer, policy }: TenantsOptions): TenantCalls {
   const userOf = async (who: Principal, name: string): Promise<UserView> => {
     const view = usersOf(state, who.tenant).get(name) ?? nobody(who.tenant, name);
     await committer.durable();
@@ -55,7 +57,8 @@ export function createTenants({ state, mutate, committer }: TenantsOptions): Ten
       return userOf(who, user);
     },
 
-    async removeUser(who, user, jobs) {
+    async removeUser(who, user, asked) {
+      const jobs = asked ?? policy.current()?.leaving.jobs ?? 'keep';
       mutate({ kind: 'remove-user', tenant: who.tenant, user, jobs, by: who.user });
       return userOf(who, user);
     },

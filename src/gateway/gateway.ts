@@ -34,6 +34,7 @@ import { capsuleRoutes } from './rest/capsule.ts';
 import { clusterRoutes } from './rest/cluster.ts';
 import { healthRoutes } from './rest/health.ts';
 import { jobRoutes } from './rest/jobs.ts';
+import { policyRoutes } from './rest/policy.ts';
 import { queueRoutes } from './rest/queue.ts';
 import { auditRoutes } from './rest/audit.ts';
 import { tenantRoutes } from './rest/tenants.ts';
@@ -182,6 +183,7 @@ function addRoutes(app: App, options: GatewayOptions, parts: RouteParts): void {
   tokenRoutes(app, coordinator, parts.cache);
   tenantRoutes(app, coordinator, parts.cache);
   auditRoutes(app, coordinator);
+  policyRoutes(app, coordinator);
   budgetRoutes(app, coordinator);
   healthRoutes(app, coordinator, parts.metrics);
   agentRoutes(app, { coordinator, limits: parts.limits, decodeLogFrames });

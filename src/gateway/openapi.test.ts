@@ -61,6 +61,7 @@ test('it is OpenAPI 3.1 and names every route', () => {
     '/v1/jobs/{id}/wait',
     '/v1/jobs/{id}/why',
     '/v1/plan',
+    '/v1/policy',
     '/v1/queue',
     '/v1/tenants',
     '/v1/tenants/{tenant}',

@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DroverError, ERRORS, type ErrorCode } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
+import { isTrainingUrl, trainingFailureOf } from './training/failure.ts';
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
 
@@ -54,14 +55,15 @@ export function problemOf(error: DroverError, requestId: string): Problem {
   return problem;
 }
 
-function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
+function sendProblem(url: string, reply: FastifyReply, problem: Problem): FastifyReply {
   // RFC 9110: a 401 says which scheme is wanted.
   if (problem.status === 401) reply.header('www-authenticate', 'Bearer realm="drover"');
+  const isTraining = isTrainingUrl(url);
   return reply
     .code(problem.status)
-    .header('content-type', PROBLEM_TYPE)
+    .header('content-type', isTraining ? 'application/json; charset=utf-8' : PROBLEM_TYPE)
     .header('x-request-id', problem.requestId)
-    .send(JSON.stringify(problem));
+    .send(JSON.stringify(isTraining ? trainingFailureOf(problem) : problem));
 }
 
 export function errorHandler(
@@ -69,12 +71,12 @@ export function errorHandler(
 ): (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply {
   return (error, request, reply) => {
     const expected = expectedError(error, request);
-    if (expected) return sendProblem(reply, problemOf(expected, request.id));
+    if (expected) return sendProblem(request.url, reply, problemOf(expected, request.id));
     log.error(
       { requestId: request.id, method: request.method, url: request.url, err: error },
       'unexpected error in a request',
     );
-    return sendProblem(reply, internalProblem(request.id));
+    return sendProblem(request.url, reply, internalProblem(request.id));
   };
 }
 

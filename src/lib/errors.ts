@@ -13,6 +13,7 @@ export const ERRORS = {
   MALFORMED_BODY: { status: 400, grpc: 3, title: 'The body could not be read' },
   UNAUTHENTICATED: { status: 401, grpc: 16, title: 'No valid token' },
   PERMISSION_DENIED: { status: 403, grpc: 7, title: 'Not allowed' },
+  POLICY: { status: 403, grpc: 7, title: 'The site does not allow this' },
   NOT_FOUND: { status: 404, grpc: 5, title: 'Not found' },
   METHOD_NOT_ALLOWED: { status: 405, grpc: 12, title: 'Method not allowed here' },
   IDEMPOTENCY_MISMATCH: { status: 409, grpc: 6, title: 'Same key, another body' },

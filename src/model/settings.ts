@@ -9,6 +9,7 @@ import { checkSecrets, secretSettings } from './secretSettings.ts';
 import { checkGrpc } from './grpcSettings.ts';
 import { checkNotify, notifySettings } from './notifySettings.ts';
 import { agentSettings } from './agentSettings.ts';
+import { trainingSettings } from './trainingSettings.ts';
 import { poolSettings } from './poolSettings.ts';
 import { readSecrets, refuseSecret } from './secretFiles.ts';
 import { IDLE_ACTIONS } from './jobParts.ts';
@@ -102,6 +103,8 @@ const fleet = section({
   pools: z.record(z.string().min(1).max(100), poolSettings).default({}),
 });
 
+const policy = section({ file: text.default('') });
+
 const limits = section({
   listPage: z.int().min(1).max(500).default(500),
   streamsPerTenant: z.int().min(1).default(200),
@@ -124,7 +127,9 @@ const sections = z.strictObject({
   logs,
   agent: agentSettings,
   idleDevices,
+  training: trainingSettings,
   fleet,
+  policy,
   limits,
 });
 export type Settings = z.output<typeof sections>;
@@ -236,7 +241,15 @@ function resolvePaths(settings: Settings, home: string | undefined): Settings {
     ...settings.agent.cache,
     folder: named ? expandHome(named, home) : `${dataDir}/cache`,
   };
-  return { ...settings, data: { dir }, blobs, agent: { ...settings.agent, dataDir, cache } };
+  const policyFile = expandHome(settings.policy.file, home);
+  return {
+    ...settings,
+    ...{ data: { dir }, blobs, policy: { file: policyFile } },
+    agent: { ...settings.agent, dataDir, cache },
+  };
+  const training = { templates: expandHome(settings.training.templates, home) };
+  const agent = { ...settings.agent, dataDir, cache };
+  return { ...settings, data: { dir }, blobs, training, agent };
 }
 
 function expandHome(path: string, home: string | undefined): string {

@@ -1,5 +1,9 @@
 /** Tenants and their users. Neither needs to be made first: who was never changed has no row. */
 
+/** What becomes of the jobs of somebody who leaves. */
+export const LEAVING_JOBS = ['keep', 'cancel'] as const;
+export type LeavingJobs = (typeof LEAVING_JOBS)[number];
+
 export interface Tenant {
   name: string;
   /** Nobody of it comes in, and nothing of it is placed, while it is suspended. */

@@ -29,7 +29,7 @@ export const LOG_STREAMS = [...OUTPUT_STREAMS, ...METRIC_STREAMS] as const;
 export type LogStream = (typeof LOG_STREAMS)[number];
 
 /** Named limits of what agents say. */
-export const AGENT_LIMITS = { facts: 100 } as const;
+export const AGENT_LIMITS = { facts: 100, held: 128 } as const;
 
 const text = z.string().max(1024);
 const blobHash = z.string().regex(BLOB_HASH);
@@ -124,6 +124,9 @@ export const observation = z.strictObject({
 });
 export type Observation = z.infer<typeof observation>;
 
+const heldInput = z.strictObject({ hash: blobHash, bytes: count });
+export type HeldInput = z.infer<typeof heldInput>;
+
 export const syncRequest = z.strictObject({
   worker: text,
   bootId: text,
@@ -136,6 +139,8 @@ export const syncRequest = z.strictObject({
   observed: z.array(observation).max(100_000),
   /** False: answer at once, do not park. */
   wait: z.boolean(),
+  /** The largest inputs of jobs that it has already; absent: as it said in this epoch. */
+  held: z.array(heldInput).max(AGENT_LIMITS.held).optional(),
 });
 export type SyncRequest = z.infer<typeof syncRequest>;
 

@@ -18,6 +18,7 @@ import type {
 import type { Priority } from '../model/job.ts';
 import type { SubmittedSpec } from './jobSpec.ts';
 import type { MetricSeries } from './metrics.ts';
+import type { PolicyView } from './policy.ts';
 import type { ReceiptView } from './receipt.ts';
 import type { LeavingJobs, TenantInput, TenantView, UserInput, UserView } from './tenants.ts';
 import type { WhyView } from './why.ts';
@@ -158,13 +159,14 @@ export function createClient(options: HttpOptions) {
     collectBlobs: (apply: boolean) =>
       post<CollectionView>('/v1/gc', { body: { apply }, timeoutMs: COLLECT_TIMEOUT_MS }),
     usage: (query: UsageQuery) => get<UsageRow[]>('/v1/usage', { ...query }),
+    policy: () => get<PolicyView>('/v1/policy'),
     listAudit: (page: PageOptions) => list<EventView>('/v1/audit', { ...page }),
     listTenants: () => get<TenantView[]>('/v1/tenants'),
     setTenant: (name: string, body: Partial<TenantInput>) =>
       put<TenantView>(`/v1/tenants/${encodeURIComponent(name)}`, { body }),
     listUsers: () => get<UserView[]>('/v1/users'),
     setUser: (name: string, body: Partial<UserInput>) => put<UserView>(userPath(name), { body }),
-    removeUser: async (name: string, jobs: LeavingJobs): Promise<UserView> => {
+    removeUser: async (name: string, jobs?: LeavingJobs): Promise<UserView> => {
       const request: Call = { method: 'DELETE', query: { jobs }, repeatable: true };
       return (await call<UserView>(options, userPath(name), request)).data;
     },

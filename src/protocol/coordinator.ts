@@ -29,6 +29,7 @@ import type {
   TaskPageQuery,
   TaskView,
 } from './jobs.ts';
+import type { PolicyView } from './policy.ts';
 import type { ReceiptView } from './receipt.ts';
 import type { LeavingJobs, TenantInput, TenantView, UserInput, UserView } from './tenants.ts';
 import type { WhyView } from './why.ts';
@@ -165,6 +166,9 @@ export interface Coordinator {
    */
   namedBlobs(who: Principal, cursor: string | null): Promise<Page<string>>;
 
+  /** The site's rules and defaults, as its operator wrote them. */
+  policy(who: Principal): Promise<PolicyView>;
+
   cluster(who: Principal): Promise<ClusterView>;
   listWorkers(who: Principal, page: PageQuery): Promise<Page<WorkerView>>;
   setDraining(who: Principal, worker: string, draining: boolean): Promise<WorkerView>;
@@ -180,8 +184,8 @@ export interface Coordinator {
   /** Of the caller's tenant: who has a token, a live job, or was said something about. */
   listUsers(who: Principal): Promise<UserView[]>;
   setUser(who: Principal, user: string, input: UserInput): Promise<UserView>;
-  /** He leaves: his tokens end, and his jobs where that is asked for. */
-  removeUser(who: Principal, user: string, jobs: LeavingJobs): Promise<UserView>;
+  /** He leaves: his tokens end, and his jobs if that is asked for or else the policy says so. */
+  removeUser(who: Principal, user: string, jobs: LeavingJobs | undefined): Promise<UserView>;
 
   join(joinToken: string, request: JoinRequest): Promise<JoinReply>;
   sync(workerToken: string, request: SyncRequest): Promise<SyncReply>;
@@ -234,6 +238,7 @@ export const COORDINATOR_CALLS = [
   'putData',
   'removeData',
   'namedBlobs',
+  'policy',
   'cluster',
   'listWorkers',
   'setDraining',

@@ -12,6 +12,7 @@ export function fakeFiles(): Pick<
   | 'attemptSecrets'
   | 'requestCheckpoint'
   | 'listAudit'
+  | 'policy'
   | 'recordAccess'
   | 'listData'
   | 'putData'
@@ -48,6 +49,7 @@ export function fakeFiles(): Pick<
     attemptAccess: async () => undefined,
     attemptSecrets: async () => ({ values: {}, token: null }),
     listAudit: async () => ({ items: [], nextCursor: null }),
+    policy: async () => ({ text: '', loadedAtMs: null, problem: null }),
     recordAccess: async () => undefined,
   };
 }

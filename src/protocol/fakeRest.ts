@@ -24,6 +24,7 @@ export class FakeRest {
   readonly attemptAccess = this.#files.attemptAccess;
   readonly attemptSecrets = this.#files.attemptSecrets;
   readonly listAudit = this.#files.listAudit;
+  readonly policy = this.#files.policy;
   readonly recordAccess = this.#files.recordAccess;
   readonly listData = this.#files.listData;
   readonly putData = this.#files.putData;

@@ -4,6 +4,8 @@ import { ROLE_NAMES } from '../model/roles.ts';
 import { SCOPES } from '../model/token.ts';
 import { clean } from './texts.ts';
 
+export { LEAVING_JOBS, type LeavingJobs } from '../model/tenant.ts';
+
 export const TENANT_LIMITS = { nameLength: 100, userLength: 200, noteLength: 1000, roles: 32 };
 
 export const tenantName = clean(TENANT_LIMITS.nameLength).min(1);
@@ -39,10 +41,6 @@ export const userInput = z.strictObject({
   roles: z.array(roleName).max(TENANT_LIMITS.roles).default([]),
 });
 export type UserInput = z.infer<typeof userInput>;
-
-/** What becomes of the jobs of somebody who leaves. */
-export const LEAVING_JOBS = ['keep', 'cancel'] as const;
-export type LeavingJobs = (typeof LEAVING_JOBS)[number];
 
 export const userView = z
   .object({

@@ -3,6 +3,7 @@
  * heard.
  */
 import type { PoolPolicy } from '../core/placement/admission.ts';
+import type { HeldInput } from '../core/placement/held.ts';
 import type { PlannerWorker } from '../core/placement/request.ts';
 import type { PlannerDeltas } from '../core/schedule/view.ts';
 import { jobOf, type AttemptUid, type WorkerId } from '../model/ids.ts';
@@ -11,7 +12,7 @@ import type { Task } from '../model/task.ts';
 import type { Worker } from '../model/worker.ts';
 import { plannerAccount, type LiveAccount } from './accounts.ts';
 import type { LiveJob } from './live.ts';
-import { requestOf } from './requests.ts';
+import { inputHashesOf, requestOf } from './requests.ts';
 import type { State } from './state.ts';
 
 /** Marks only; what is sent is read from the state when it is sent, so repeats cost nothing. */
@@ -20,6 +21,8 @@ export class Deltas {
   readonly workers = new Set<WorkerId>();
   readonly claims = new Set<AttemptUid>();
   readonly accounts = new Set<LiveAccount>();
+  /** Of inputs, as workers told it. Kept by the planner alone: no hurry, and no row. */
+  readonly held = new Map<WorkerId, HeldInput[]>();
 
   get empty(): boolean {
     const { tasks, workers, claims, accounts } = this;
@@ -48,10 +51,12 @@ export class Deltas {
       deltas.workers.push(plannerWorker(live.worker, state.poolPolicies.get(live.worker.pool)));
     }
     for (const uid of this.claims) takeClaim(state, uid, deltas, classes);
+    if (this.held.size > 0) deltas.held = [...this.held];
     this.tasks.clear();
     this.workers.clear();
     this.claims.clear();
     this.accounts.clear();
+    this.held.clear();
     return deltas;
   }
 }
@@ -102,6 +107,7 @@ function takeTask(state: State, task: Task, deltas: PlannerDeltas, classes: Set<
     return;
   }
   takeClass(live, deltas, classes);
+  const inputs = inputHashesOf(live.job.spec);
   deltas.pending.push({
     task: task.id,
     job: task.job,
@@ -113,5 +119,6 @@ function takeTask(state: State, task: Task, deltas: PlannerDeltas, classes: Set<
     notBeforeMs: task.notBeforeMs,
     // After a failure it waits since it may be tried again, not since it was submitted.
     sinceMs: Math.max(task.createdAtMs, task.notBeforeMs),
+    ...(inputs && { inputs }),
   });
 }

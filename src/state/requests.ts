@@ -1,6 +1,7 @@
 /** What the planner needs to know of a job: its request, shared by all tasks of the same class. */
 import type { PlacementRequest } from '../core/placement/request.ts';
 import { PRIORITIES, type Job, type JobSpec } from '../model/job.ts';
+import type { InputSpec } from '../model/jobParts.ts';
 import {
   CONTAINERS,
   PLAIN_PLACEMENT,
@@ -41,6 +42,22 @@ const STARTS_IMAGES: Constraint = Object.freeze({
   values: [],
   preferred: false,
 });
+
+const hashesOf = new WeakMap<InputSpec[], string[] | null>();
+
+/** Of inputs that a worker may hold by the same name; null: there are none, as for most jobs. */
+export function inputHashesOf({ inputs }: JobSpec): string[] | null {
+  if (!inputs) return null;
+  let hashes = hashesOf.get(inputs);
+  if (hashes === undefined) {
+    const named = inputs.map(({ uri, hash }) => hash || NAMED_BY_HASH.exec(uri)?.[1]);
+    const known = named.filter((hash) => hash !== undefined);
+    hashesOf.set(inputs, (hashes = known.length > 0 ? known : null));
+  }
+  return hashes;
+}
+
+const NAMED_BY_HASH = /^(?:blob|tree):(sha256:[0-9a-f]{64})$/;
 
 let last: { tenant: string; owner: string; spec: JobSpec; key: string } | null = null;
 

@@ -72,15 +72,23 @@ const observation: fc.Arbitrary<Observation> = defined(
   }) as fc.Arbitrary<Observation>,
 );
 
-export const syncRequest = fc.record({
-  worker: text,
-  bootId: text,
-  start: ms,
-  seq: ms,
-  epoch: ms,
-  observed: fc.array(observation, { maxLength: 4 }),
-  wait: fc.boolean(),
+const heldInput = fc.record({
+  hash: fc.constantFrom('a', 'b').map((digit) => `sha256:${digit.repeat(64)}`),
+  bytes: ms,
 });
+
+export const syncRequest = defined(
+  fc.record({
+    worker: text,
+    bootId: text,
+    start: ms,
+    seq: ms,
+    epoch: ms,
+    observed: fc.array(observation, { maxLength: 4 }),
+    wait: fc.boolean(),
+    held: fc.option(fc.array(heldInput, { maxLength: 3 }), { nil: undefined }),
+  }),
+);
 
 const gang = fc.record({
   rank: small,

@@ -123,3 +123,5 @@ export const identity = fc.record({
   roles: fc.array(text, { maxLength: 3 }),
   expiresAtMs: ms,
 });
+
+export const policy = fc.record({ text, loadedAtMs: nullable(ms), problem: nullable(text) });

@@ -15,6 +15,7 @@ import type { Observation, Timers } from '../../src/protocol/agent.ts';
 import type { JoinReply, JoinRequest, SyncReply, SyncRequest } from '../../src/protocol/agent.ts';
 import type { Coordinator } from '../../src/protocol/coordinator.ts';
 import { jobSpec, type SubmittedSpec } from '../../src/protocol/jobSpec.ts';
+import { NO_POLICY, type PolicySource } from '../../src/protocol/policy.ts';
 import type { TellDefaults } from '../../src/state/notices.ts';
 import type { History, Store, WriteBatch } from '../../src/store/contract.ts';
 import { openSqlite } from '../../src/store/dialects/sqlite.ts';
@@ -54,6 +55,7 @@ export interface TestControllerOptions {
   onFatal?: (error: unknown) => void;
   channels?: Channels;
   tell?: TellDefaults;
+  policy?: PolicySource;
 }
 
 export class TestController {
@@ -93,6 +95,7 @@ export class TestController {
       clock: this.clock,
       random,
       channels: this.#options.channels ?? new Map(),
+      policy: this.#options.policy ?? NO_POLICY,
       log: this.#options.log ?? silentLog,
       settings: {
         clusterName: 'test',

@@ -3,16 +3,19 @@
  * checked. What an attempt uses is a hard link, so a file with more than one name is in use and is
  * never evicted, whichever agent linked it; of the others the least recently used go first.
  */
-import { chmodSync, lstatSync, renameSync, rmSync, utimesSync } from 'node:fs';
+import { chmodSync, existsSync, lstatSync, renameSync, rmSync, utimesSync } from 'node:fs';
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../lib/clock.ts';
 import { hexOf, type BlobHash } from '../../model/blob.ts';
 import { Unprepared } from '../runtimes/around.ts';
 import { listFiles } from './listFiles.ts';
+import { TreeNotes } from './treeNotes.ts';
 
 /** The time of change a file gets when it is checked: one with another was written to since. */
 const UNTOUCHED_S = 1;
+/** Less is fetched in no time: where it lies does not matter. */
+const HELD_LEAST_BYTES = 1024 * 1024;
 
 export interface CacheOptions {
   folder: string;
@@ -32,12 +35,39 @@ export class ContentCache {
   #opening: Promise<void> | undefined;
   readonly #pins = new Map<BlobHash, number>();
   readonly #fetching = new Map<BlobHash, Promise<void>>();
+  /** Files that are worth telling of, and folders by their manifests: see `held`. */
+  readonly #large = new Map<BlobHash, number>();
+  readonly #trees: TreeNotes;
   #bytes = 0;
   #promised = 0;
   #parts = 0;
 
+  /** Rises whenever `held` may say something else. */
+  version = 0;
+
   constructor(options: CacheOptions) {
     this.#options = options;
+    this.#trees = new TreeNotes(join(options.folder, 'trees'));
+  }
+
+  /** Reads what an earlier agent left, where it left anything. */
+  async look(): Promise<void> {
+    if (existsSync(join(this.#options.folder, 'files'))) await this.#open();
+  }
+
+  /** The largest it has: files by their hash, folders by the hash of their manifest. */
+  held(most: number): { hash: BlobHash; bytes: number }[] {
+    const all = [...this.#large, ...this.#trees.all()];
+    const found = all.map(([hash, bytes]) => ({ hash, bytes }));
+    return found.toSorted((a, b) => b.bytes - a.bytes).slice(0, most);
+  }
+
+  /**
+   * A folder is here, all of it. Its manifest was used before its files, so it is evicted before
+   * them: while it is there, they are.
+   */
+  noteTree(manifest: BlobHash, bytes: number): void {
+    if (bytes >= HELD_LEAST_BYTES && this.#trees.add(manifest, bytes)) this.version++;
   }
 
   /** A file of its own for bytes on their way; it is gone afterwards. */
@@ -116,6 +146,13 @@ export class ContentCache {
     renameSync(part, this.#pathOf(hash));
     this.#files!.set(hash, size);
     this.#bytes += size;
+    this.#note(hash, size);
+  }
+
+  #note(hash: BlobHash, size: number): void {
+    if (size < HELD_LEAST_BYTES) return;
+    this.#large.set(hash, size);
+    this.version++;
   }
 
   async #fetch(hash: BlobHash, fetch: Fetch): Promise<void> {
@@ -150,6 +187,8 @@ export class ContentCache {
     rmSync(this.#pathOf(hash), { force: true });
     this.#bytes -= this.#files!.get(hash) ?? 0;
     this.#files!.delete(hash);
+    if (this.#large.delete(hash)) this.version++;
+    if (this.#trees.remove(hash)) this.version++;
   }
 
   #makeRoom(bytes: number): void {
@@ -200,5 +239,8 @@ export class ContentCache {
     const found = await listFiles(join(folder, 'files'), await readdir(join(folder, 'files')));
     this.#files = new Map(found.map(({ hash, size }) => [hash, size]));
     this.#bytes = found.reduce((sum, { size }) => sum + size, 0);
+    for (const { hash, size } of found) this.#note(hash, size);
+    this.#trees.read((manifest) => this.#files!.has(manifest));
+    this.version++;
   }
 }

@@ -16,6 +16,8 @@ export const fromTree: Source = async (arrival) => {
   const placing = placingOf(arrival);
   const manifest = await readManifest(placing, hash, `input ${arrival.input.name}`);
   await placeTree(placing, manifest, arrival.target, linkReadOnly);
+  const bytes = manifest.files.reduce((sum, { size }) => sum + size, 0);
+  placing.cache.noteTree(hash, bytes);
   return hash;
 };
 

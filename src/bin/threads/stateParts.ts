@@ -15,6 +15,7 @@ import { openChannels } from '../../notify/open.ts';
 import { openSecrets } from '../../secrets/open.ts';
 import { historyClient } from '../../store/historyCalls.ts';
 import { rebuild, type StoreSettings } from '../../store/open.ts';
+import { openPolicy } from '../policyFile.ts';
 import type { LogThreadOptions } from './logs.ts';
 import type { ThreadData } from './start.ts';
 import { died, log, logs, planner, reader, writer } from './stateThreads.ts';
@@ -25,6 +26,7 @@ export interface StateThreadOptions {
   controller: ControllerSettings;
   secrets: SecretSettings;
   notify: NotifySettings;
+  policyFile: string;
   tokens: { admin: string; join: string };
   level: string;
 }
@@ -57,6 +59,7 @@ async function boot(): Promise<void> {
   const begun = systemClock.bootMs();
   const nowMs = systemClock.now();
   const controllerRow = await writer.calls.lead(nowMs, clusterId);
+  const policy = await openPolicy(options.policyFile, { clock: systemClock, log });
   const snapshot = await rebuild(options.store, controllerRow, nowMs);
   const controller = createController({
     snapshot,
@@ -68,6 +71,7 @@ async function boot(): Promise<void> {
     jobMetrics,
     secrets: openSecrets(options.secrets, process.env),
     channels: await channels(),
+    policy,
     clock: systemClock,
     random: systemRandom,
     log,
@@ -91,6 +95,7 @@ async function boot(): Promise<void> {
     'the controller is up',
   );
   stop.push(
+    async () => policy.close(),
     () => controller.close(),
     () => logs.calls.close(),
     () => reader.calls.close(),

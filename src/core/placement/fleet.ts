@@ -6,6 +6,7 @@ import type { Candidates, Tiers } from './candidates.ts';
 import { attributeOf } from './constraints.ts';
 import { Demand } from './demand.ts';
 import { bestLocality } from './gang.ts';
+import { Held, type HeldInput } from './held.ts';
 import { Holdings } from './holdings.ts';
 import { Kinds } from './kinds.ts';
 import { Member, type FleetWorker } from './member.ts';
@@ -35,6 +36,7 @@ export interface FleetTotals {
 const MIB = 2 ** 20;
 /** States scored anew on behalf of each request, as long as some have an old score. */
 const RESCORED_PER_ASK = 24;
+const NO_INPUTS: readonly string[] = [];
 
 export class Fleet {
   /** Rises whenever capacity is freed or appears. */
@@ -48,6 +50,7 @@ export class Fleet {
   readonly #states = new States();
   readonly #shapes = new Shapes();
   readonly #demand = new Demand();
+  readonly #held = new Held();
   #score = new Score(this.#demand.mix);
   /** States that may be scored anew now. */
   #rescoring = 0;
@@ -94,7 +97,13 @@ export class Fleet {
     this.#states.leave(member);
     this.#kinds.leave(member.kind);
     this.#members.delete(id);
+    this.#held.remove(id);
     this.#forgetEmpty(id);
+  }
+
+  /** Inputs of jobs that the worker has already. */
+  setHeld(id: WorkerId, inputs: readonly HeldInput[]): void {
+    if (this.#members.has(id)) this.#held.set(id, inputs);
   }
 
   /** Books a claim; `request` is its owner's. Taken again, the later one counts. */
@@ -112,12 +121,15 @@ export class Fleet {
     if (this.#release(owner)) this.freed++;
   }
 
-  /** The best spot now; books nothing. */
-  place(request: PlacementRequest): Spot | null {
+  /** The best spot now, by hashes of inputs that are fetched to it; books nothing. */
+  place(request: PlacementRequest, inputs = NO_INPUTS): Spot | null {
     const candidates = this.#candidatesOf(request, 'single');
     const state = candidates.best(this.#states, this.#score);
     this.#learn(candidates, state !== null, 1);
-    return state && this.#spotOn(state, candidates);
+    if (!state || inputs.length === 0) return state && this.#spotOn(state, candidates);
+    const { shape, score } = candidates;
+    const holder = this.#held.best(inputs, state, shape, score ?? this.#score, this.#members);
+    return this.#spotOn(holder?.state ?? state, candidates, holder);
   }
 
   /** Spots for all members or none, on one network and of one locality; books nothing. */
@@ -213,8 +225,8 @@ export class Fleet {
     return spots;
   }
 
-  #spotOn(state: WorkerState, { shape, score }: Candidates): Spot {
-    const member = state.members.at(-1) as Member;
+  #spotOn(state: WorkerState, { shape, score }: Candidates, wanted?: Member): Spot {
+    const member = wanted ?? state.members.at(-1)!;
     const { ports } = shape.request.resources;
     return {
       worker: member.info.id,

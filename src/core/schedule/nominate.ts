@@ -91,10 +91,10 @@ function moveElsewhere(
 ): void {
   const { view } = planning;
   for (const owner of claims.keys()) view.fleet.give(owner);
-  const spots = planning.fit(of.request, members.length);
+  const tasks = members.map(({ task }) => task);
+  const spots = planning.fit(of.request, tasks);
   for (const { claim } of claims.values()) view.fleet.take(claim, of.request);
   if (!spots) return;
-  const tasks = members.map(({ task }) => task);
   withdraw(planning, { job: tasks[0]!.job, of, claims }, 'there is room elsewhere by now');
   for (const task of tasks) of.queue.takeOut(task);
   planning.place(of, tasks, spots);

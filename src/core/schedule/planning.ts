@@ -53,11 +53,12 @@ export class Planning {
   }
 
   /** Where it fits now; nothing is booked. */
-  fit(request: PendingClass['request'], size: number): Spot[] | null {
+  fit(request: PendingClass['request'], members: readonly PendingTask[]): Spot[] | null {
+    const size = members.length;
     const { fleet } = this.view;
     // Members on one worker have consecutive ranks: what torchrun assumes of its nodes.
     if (size > 1) return fleet.placeGang(request, size)?.toSorted(byWorker) ?? null;
-    const spot = fleet.place(request);
+    const spot = fleet.place(request, members[0]?.inputs);
     return spot && [spot];
   }
 

@@ -74,7 +74,7 @@ export class Reserving {
   }
 
   /** Places it for the time until somebody else needs what is kept. */
-  backfill(request: PlacementRequest, count: number): Spot[] | null {
+  backfill(request: PlacementRequest, members: readonly PendingTask[]): Spot[] | null {
     const { view, policy, nowMs } = this.#planning;
     const { reservations } = view;
     if (!policy.backfill || reservations.size === 0 || request.timeLimitMs === 0) return null;
@@ -84,7 +84,7 @@ export class Reserving {
     );
     if (inTime.length === 0) return null;
     for (const reservation of inTime) reservations.lift(reservation);
-    const spots = this.#planning.fit(request, count);
+    const spots = this.#planning.fit(request, members);
     for (const reservation of inTime) reservations.lay(reservation);
     return spots;
   }

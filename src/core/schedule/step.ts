@@ -31,7 +31,7 @@ export function step(planning: Planning, order: Order, pending: PendingClass): v
     order.demote();
     return;
   }
-  const spots = findPlace(planning, pending, budget.request, members.length);
+  const spots = findPlace(planning, pending, budget.request, members);
   if (spots) {
     planning.place(pending, members, spots);
     pending.queue.skip();
@@ -104,18 +104,18 @@ function findPlace(
   planning: Planning,
   pending: PendingClass,
   request: PlacementRequest,
-  count: number,
+  members: readonly PendingTask[],
 ): Spot[] | null {
   const { reservations } = planning.view;
   const own = reservations.of(pending);
   if (pending.shape.blocked && !own) return null;
   const yielding = own ? reservations.yielding(own) : [];
   if (own) for (const each of [own, ...yielding]) reservations.lift(each);
-  const spots = planning.fit(request, count);
+  const spots = planning.fit(request, members);
   for (const each of yielding) reservations.lay(each);
   if (spots) return spots;
   if (own) reservations.lay(own);
-  return planning.reserving.backfill(request, count);
+  return planning.reserving.backfill(request, members);
 }
 
 function block(planning: Planning, pending: PendingClass, { binding, request }: Budgeted): void {

@@ -9,6 +9,7 @@ import {
   type WorkerId,
 } from '../../model/ids.ts';
 import { Fleet } from '../placement/fleet.ts';
+import type { HeldInput } from '../placement/held.ts';
 import type { PlacementRequest, PlannerWorker } from '../placement/request.ts';
 import { Accounts, type Account } from './accounts.ts';
 import { Ageing } from './ageing.ts';
@@ -29,6 +30,8 @@ export interface PendingTask {
   notBeforeMs: number;
   /** Since when it waits. */
   sinceMs: number;
+  /** Hashes of what is fetched before it starts; absent: nothing that has one. */
+  inputs?: readonly string[];
 }
 
 /** A claim with what a planner must know of its owner. */
@@ -70,6 +73,8 @@ export interface PlannerDeltas {
   claims: PlannerClaim[];
   claimsGone: AttemptUid[];
   accounts: PlannerAccount[];
+  /** What workers hold of inputs, instead of what was said before; absent: as before. */
+  held?: [WorkerId, HeldInput[]][];
 }
 
 /** A claim as booked in the copy. */
@@ -108,6 +113,7 @@ export class PlannerView {
     for (const worker of deltas.workers) this.#setWorker(worker);
     for (const id of deltas.workersGone) this.fleet.removeWorker(id);
     if (deltas.workers.length + deltas.workersGone.length > 0) this.recomposed = true;
+    for (const [worker, inputs] of deltas.held ?? []) this.fleet.setHeld(worker, inputs);
     for (const claim of deltas.claims) this.book(claim);
     // New ones first: a class that is both left and joined goes on.
     for (const task of deltas.pending) classes.addTask(task);

@@ -233,23 +233,27 @@ describe('the key file', () => {
   test('one that everybody may write to is not believed', async () => {
     write(stringify([entry]));
     chmodSync(path, 0o666);
-    await expect(setUp({ keyFile: path })).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    await expect(setUp({ keyFile: path })).rejects.toThrow('everybody may write');
     chmodSync(path, 0o600);
     await setUp({ keyFile: path });
   });
 
-  test.for<[string, string]>([
-    ['absent', ''],
-    ['no list', 'id: laptop'],
-    ['a key instead of its hash', stringify([{ ...entry, hash: secret }])],
-    ['a role that is none', stringify([{ ...entry, roles: ['king'] }])],
-    ['no roles', stringify([{ ...entry, roles: [] }])],
-    ['a date that is none', stringify([{ ...entry, expires: 'soon' }])],
-    ['a word too much', stringify([{ ...entry, role: 'admin' }])],
-    ['the same twice', stringify([entry, entry])],
-  ])('one that does not fit keeps a gateway from starting: %s', async ([, text]) => {
-    const bad = join(folder, 'bad.yaml');
+  test.for<[string, string, string]>([
+    ['absent', '', 'ENOENT'],
+    ['no YAML', `- id: [\n  hash: ${secret}`, 'auth.keyFile'],
+    ['no list', 'id: laptop', 'the file'],
+    ['a key instead of its hash', stringify([{ ...entry, hash: secret }]), 'entry 1: hash'],
+    ['a role that is none', stringify([{ ...entry, roles: ['king'] }]), 'entry 1: roles.0'],
+    ['no roles', stringify([{ ...entry, roles: [] }]), 'entry 1: roles'],
+    ['a date that is none', stringify([{ ...entry, expires: 'soon' }]), 'entry 1: expires'],
+    ['a word too much', stringify([{ ...entry, role: 'admin' }]), 'role'],
+    ['the same twice', stringify([entry, entry]), 'laptop is there twice'],
+  ])('one that does not fit keeps a gateway from starting: %s', async ([name, text, word]) => {
+    const bad = join(folder, `${name}.yaml`);
     if (text) writeFileSync(bad, text);
-    await expect(setUp({ keyFile: bad })).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    const failure = (await setUp({ keyFile: bad }).catch((error: unknown) => error)) as Error;
+    expect(failure).toMatchObject({ code: 'INVALID_ARGUMENT' });
+    expect(failure.message).toContain(word);
+    expect(failure.message).not.toContain(secret);
   });
 });

@@ -37,7 +37,11 @@ export class KeyFile {
   /** Rejects where the file cannot be read, so that a gateway does not start without it. */
   static async open(options: KeyFileOptions): Promise<KeyFile> {
     const file = new KeyFile(options);
-    await file.#now();
+    await file.#now().catch((error: DroverError) => {
+      const detail = `auth.keyFile (${options.path}): ${reasonOf(error.cause)}`;
+      const hint = 'Correct the file; `drover gateway-key create` prints entries for it.';
+      throw new DroverError('INVALID_ARGUMENT', detail, { hint, cause: error });
+    });
     return file;
   }
 
@@ -74,8 +78,8 @@ export class KeyFile {
       return keys;
     } catch (cause) {
       this.#stamp = '';
-      const why = cause instanceof Error ? cause.message : String(cause);
-      log.error({ path, err: why }, 'the key file cannot be read: none of its keys is taken');
+      const reason = reasonOf(cause);
+      log.error({ path, reason }, 'the key file cannot be read: none of its keys is taken');
       throw new DroverError('UNAVAILABLE', 'The key file of this gateway cannot be read', {
         hint: 'Whoever runs the gateway finds the reason in its log.',
         cause,
@@ -84,9 +88,14 @@ export class KeyFile {
   }
 }
 
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** By hash. Throws with the entry that does not fit. */
 function parseKeyFile(text: string): Map<string, GatewayKeyEntry> {
-  const document = parseDocument(text);
+  // A pretty error would show lines of the file.
+  const document = parseDocument(text, { prettyErrors: false });
   const [problem] = document.errors;
   if (problem) throw new Error(problem.message);
   const parsed = z.array(gatewayKeyEntry).safeParse(document.toJS() ?? []);

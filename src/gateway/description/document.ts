@@ -101,8 +101,13 @@ export function eachOperation({
 function finishOperation(operation: Unfinished): void {
   // The generator marks those of HEAD, also where they have a name of their own.
   operation.operationId = operation.operationId.replace(/-head$/, '');
+  // A surface with failures of another shape says so once, as the default.
+  const { default: own, ...responses } = operation.responses;
+  operation.responses = responses;
   for (const status of operation['x-failures'] ?? []) {
-    operation.responses[status] ??= { $ref: `#/components/responses/${failureName(status)}` };
+    responses[status] ??= own
+      ? { description: STATUS_CODES[status] ?? '', content: structuredClone(own.content ?? {}) }
+      : { $ref: `#/components/responses/${failureName(status)}` };
   }
   delete operation['x-failures'];
   for (const [status, response] of Object.entries(operation.responses)) {

@@ -19,6 +19,10 @@ export const API_WORDS = {
 
 export const TAGS = [
   { name: 'jobs', description: 'Submit jobs, look at them, wait for them, cancel them.' },
+  {
+    name: 'training',
+    description: 'Trainings as blocks, and their evaluations, made by templates.',
+  },
   { name: 'queue', description: 'What waits, and why.' },
   { name: 'blobs', description: 'Bytes by their hash: code, inputs, results, checkpoints.' },
   { name: 'data', description: 'Names for bytes that jobs use, and the removal of the rest.' },

@@ -30,7 +30,7 @@ const tags = ['jobs'];
 const access = 'jobs:read';
 const DEFAULT_WAIT_MS = 30_000;
 /** Beside what is wrong with the request itself: NOT_FOUND is a job or data set that it names. */
-const SUBMIT_FAILURES = [
+export const SUBMIT_FAILURES = [
   'NOT_FOUND',
   'CONFLICT',
   'IDEMPOTENCY_MISMATCH',
@@ -235,7 +235,7 @@ function detailRoutes(app: App, coordinator: Coordinator): void {
   });
 }
 
-const priorityBody = z
+export const priorityBody = z
   .strictObject({ priority: z.enum(PRIORITIES) })
   .meta({ examples: [{ priority: 'batch' }] });
 

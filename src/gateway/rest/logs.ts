@@ -14,7 +14,7 @@ import { DroverError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Principal } from '../../model/token.ts';
 import type { Coordinator, LogPage, LogQuery } from '../../protocol/coordinator.ts';
-import { logRecord } from '../../protocol/jobs.ts';
+import { logRecord, type AnyRecordView } from '../../protocol/jobs.ts';
 import { queryTime, saysOf, taskIndex, wholeNumber } from '../../protocol/queries.ts';
 import { timeOf } from '../../protocol/times.ts';
 import { jobParams } from './envelope.ts';
@@ -36,7 +36,7 @@ interface LogRouteLimits {
   streamsPerTenant: number;
 }
 
-const LOG_ROUTE_LIMITS: Readonly<LogRouteLimits> = {
+export const LOG_ROUTE_LIMITS: Readonly<LogRouteLimits> = {
   tailLines: 100_000,
   waitMs: 10_000,
   streamsPerTenant: 2000,
@@ -132,6 +132,7 @@ export function registerLogRoutes(app: App, options: LogRouteOptions): void {
       const first = await read(query);
       const stream = follows.open(who.tenant, reply, options);
       const { waitMs } = limits;
+      const eventsOf = (page: LogPage): SseEvent[] => logEvents(page, (record) => record);
       await followPages({ stream, read, query, first, eventsOf, waitMs, log: options.log });
       return reply;
     },
@@ -146,11 +147,12 @@ function sendPage(reply: FastifyReply, { records, next, complete }: LogPage): Fa
     .send({ data: records, meta: { next, complete } });
 }
 
-function eventsOf(page: LogPage): SseEvent[] {
+/** `shape` is how a surface shows a record. */
+export function logEvents(page: LogPage, shape: (record: AnyRecordView) => object): SseEvent[] {
   const events: SseEvent[] = page.records.map((record) => ({
     id: record.seq,
     event: 'log',
-    data: JSON.stringify(record),
+    data: JSON.stringify(shape(record)),
   }));
   const end = { id: page.next, event: 'end', data: JSON.stringify({ next: page.next }) };
   if (page.complete) events.push(end);

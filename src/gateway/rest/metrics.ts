@@ -112,7 +112,7 @@ export function metricRoutes(app: App, options: MetricRouteOptions): void {
       follows.check(who.tenant);
       const first = await read(query);
       const stream = follows.open(who.tenant, reply, options);
-      const eventsOf = (page: LogPage): SseEvent[] => metricEvents(page, filter);
+      const eventsOf = (page: LogPage): SseEvent[] => metricEvents(page, filter, asIs);
       await followPages({ stream, read, query, first, eventsOf, waitMs: WAIT_MS, log });
       return reply;
     },
@@ -182,14 +182,20 @@ function download(
 
 const jsonLineOf = (sample: MetricSample): string => `${JSON.stringify(sample)}\n`;
 
+const asIs = (sample: MetricSample): object => sample;
+
 /** One event for each stored record, however many samples: a client resumes between records. */
-function metricEvents(page: LogPage, filter: SampleFilter): SseEvent[] {
+export function metricEvents(
+  page: LogPage,
+  filter: SampleFilter,
+  shape: (sample: MetricSample) => object,
+): SseEvent[] {
   const events: SseEvent[] = [];
   for (const record of page.records) {
     const { samples } = samplesOf(record, filter);
     const id = record.seq;
     if (samples.length === 0) events.push({ id });
-    else events.push({ id, event: 'metrics', data: JSON.stringify(samples) });
+    else events.push({ id, event: 'metrics', data: JSON.stringify(samples.map(shape)) });
   }
   const { next, complete } = page;
   if (complete) events.push({ id: next, event: 'end', data: JSON.stringify({ next }) });

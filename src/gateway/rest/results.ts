@@ -49,7 +49,11 @@ export function resultRoutes(app: App, options: ResultRouteOptions): void {
   });
 }
 
-async function firstTask(coordinator: Coordinator, who: Principal, job: string): Promise<number> {
+export async function firstTask(
+  coordinator: Coordinator,
+  who: Principal,
+  job: string,
+): Promise<number> {
   const { items } = await coordinator.listTasks(who, job, { limit: 1 });
   return items[0]?.index ?? 0;
 }
@@ -60,6 +64,20 @@ async function newestWithResult(
   job: string,
   task: number,
 ): Promise<AttemptView> {
+  const newest = await findResult(coordinator, who, job, task);
+  if (newest) return newest;
+  throw new DroverError('NOT_FOUND', `task ${job}.${task} has left no result`, {
+    hint: `Files in $DROVER_RESULT_DIR are its result once it has ended; see drover job ${job}.`,
+  });
+}
+
+/** The newest attempt of a task that left one. */
+export async function findResult(
+  coordinator: Coordinator,
+  who: Principal,
+  job: string,
+  task: number,
+): Promise<AttemptView | undefined> {
   let newest: AttemptView | undefined;
   let cursor: string | undefined;
   do {
@@ -68,13 +86,14 @@ async function newestWithResult(
     newest = page.items.findLast((attempt) => attempt.result !== null) ?? newest;
     cursor = page.nextCursor ?? undefined;
   } while (cursor !== undefined);
-  if (newest) return newest;
-  throw new DroverError('NOT_FOUND', `task ${job}.${task} has left no result`, {
-    hint: `Files in $DROVER_RESULT_DIR are its result once it has ended; see drover job ${job}.`,
-  });
+  return newest;
 }
 
-async function readManifest(store: BlobStore, tenant: string, hash: string): Promise<Manifest> {
+export async function readManifest(
+  store: BlobStore,
+  tenant: string,
+  hash: string,
+): Promise<Manifest> {
   const known = await store.stat(tenant, hash as BlobHash);
   if (known && known.size > MANIFEST_BYTES) {
     throw new DroverError('BODY_TOO_LARGE', `The list of files has ${known.size} bytes`, {

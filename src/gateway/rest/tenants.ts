@@ -22,7 +22,10 @@ const userParams = z.strictObject({
   user: userName.describe('The name of a user').meta({ examples: ['ada'] }),
 });
 const leavingQuery = z.strictObject({
-  jobs: z.enum(LEAVING_JOBS).default('keep').describe('What becomes of jobs that have not ended'),
+  jobs: z
+    .enum(LEAVING_JOBS)
+    .optional()
+    .describe("What becomes of jobs that have not ended; left out: as the site's policy says"),
 });
 
 export function tenantRoutes(app: App, coordinator: Coordinator, cache: TokenCache): void {

@@ -104,6 +104,9 @@ export function syncRequestToWire(
     seq: w.toBigint(request.seq),
     epoch: w.toBigint(request.epoch),
     observed: request.observed.map(observationToWire),
+    held: request.held && {
+      inputs: request.held.map(({ hash, bytes }) => ({ hash, bytes: w.toBigint(bytes) })),
+    },
   };
 }
 
@@ -117,6 +120,9 @@ export function syncRequestFromWire(message: wire.SyncRequest): unknown {
     epoch: w.toNumber(message.epoch),
     observed: message.observed.map(observationFromWire),
     wait: message.wait,
+    ...(message.held && {
+      held: message.held.inputs.map(({ hash, bytes }) => ({ hash, bytes: w.toNumber(bytes) })),
+    }),
   };
 }
 

@@ -14,6 +14,7 @@ import * as fleet from './fleetMessages.ts';
 import * as jobs from './jobMessages.ts';
 import { checkpointCalls } from './checkpointCalls.ts';
 import { dataCalls } from './dataCalls.ts';
+import { policyCalls } from './policyMessages.ts';
 import { scheduleCalls } from './scheduleCalls.ts';
 import { tenantCalls } from './tenantCalls.ts';
 import { specToWire } from './specMessages.ts';
@@ -29,6 +30,7 @@ export function createGrpcCoordinator(options: GrpcCoordinatorOptions): GrpcCoor
     ...checkpointCalls(connection),
     ...scheduleCalls(connection),
     ...dataCalls(connection),
+    ...policyCalls(connection),
     ...auditCalls(connection),
     ...tenantCalls(connection),
     ...agentCalls(connection),

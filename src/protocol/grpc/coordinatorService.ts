@@ -18,6 +18,7 @@ import { auditMethods } from './auditService.ts';
 import { heldFor, logMethods } from './logService.ts';
 import { pageFields, pageOf, taskPageOf } from './paging.ts';
 import { dataMethods } from './dataService.ts';
+import { policyMethods } from './policyMessages.ts';
 import { scheduleMethods } from './scheduleService.ts';
 import { tenantMethods } from './tenantService.ts';
 import { specFromWire } from './specMessages.ts';
@@ -44,6 +45,7 @@ export function coordinatorService(
     ...fleetMethods(options),
     ...scheduleMethods(options.coordinator),
     ...dataMethods(options.coordinator),
+    ...policyMethods(options.coordinator),
     ...tenantMethods(options),
     ...gatewayMethods(options),
   };

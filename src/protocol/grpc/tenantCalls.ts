@@ -44,7 +44,8 @@ export function tenantCalls({ coordinator, call, by }: Connection): Pick<Coordin
     removeUser: (who, user, jobs) =>
       call(
         by(who),
-        (options) => coordinator.removeUser({ user, cancelJobs: jobs === 'cancel' }, options),
+        (options) =>
+          coordinator.removeUser({ user, cancelJobs: jobs && jobs === 'cancel' }, options),
         (response) => userFromWire(response.user),
       ),
   };

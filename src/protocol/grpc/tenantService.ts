@@ -46,7 +46,7 @@ export function tenantMethods({
       return { user: userToWire(view) };
     },
     async removeUser({ user, cancelJobs }, context) {
-      const jobs = cancelJobs ? 'cancel' : 'keep';
+      const jobs = cancelJobs === undefined ? undefined : cancelJobs ? 'cancel' : 'keep';
       const view = await coordinator.removeUser(principalOf(context), parse(userName, user), jobs);
       return { user: userToWire(view) };
     },

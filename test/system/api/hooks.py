@@ -25,7 +25,7 @@ def before_call(context, case, **kwargs):
             case.path_parameters[name] = "somebody-else"
     if place[1] == "/v1/jobs/{id}/wait":
         shorten_wait(case)
-    if place[1] in ("/v1/jobs/{id}/logs", "/v1/jobs/{id}/metrics/stream"):
+    if place[1].endswith(("/jobs/{id}/logs", "/jobs/{id}/metrics/stream")):
         follow_what_has_ended(case)
 
 

@@ -28,6 +28,8 @@ export function operationsOf(document: OpenApi): TestOperation[] {
 /** Whose thing a parameter names, by the path up to it; the longest that fits counts. */
 const PARAMETERS: Record<string, keyof Things> = {
   '/v1/jobs/{id}': 'endedJob',
+  '/v1/modules/scaimind/jobs/{id}': 'endedJob',
+  '/v1/modules/scaimind/evaluations/{id}': 'evaluation',
   '/v1/tokens/{id}': 'token',
   '/v1/workers/{id}': 'worker',
   '/v1/blobs/{hash}': 'blob',

@@ -42,6 +42,7 @@ export interface Things {
   endedJob: string;
   runningJob: string;
   waitingJob: string;
+  evaluation: string;
   attempt: string;
   blob: string;
   result: string;
@@ -125,6 +126,7 @@ async function makeThings(server: TestServer, { token, client }: Caller): Promis
   const { items: workers } = await client.listWorkers({});
   return {
     ...{ endedJob, runningJob, waitingJob, blob, idempotencyKey },
+    evaluation: await makeEvaluation(client, endedJob),
     attempt: attempts[0]?.uid ?? '',
     result: (await client.getResult(endedJob)).manifest,
     checkpoint: checkpoints[0]?.manifest ?? '',
@@ -154,6 +156,16 @@ echo '{"step": 1, "loss": 0.5}' >>"$DROVER_METRICS_FILE"
 echo ${CANARY} >"$DROVER_RESULT_DIR/result.txt"
 cd "$DROVER_CHECKPOINT_DIR" && echo ${CANARY} >new && mv new state
 `;
+
+/** A job that says it is one: making one the long way needs a training and a template. */
+async function makeEvaluation(client: DroverClient, training: string): Promise<string> {
+  const about = { job_id: training, task: `${training}.0`, checkpoint: 1, config: {} };
+  const annotations = {
+    evaluation: JSON.stringify({ ...about, manifest: CANARY, template: CANARY }),
+  };
+  const spec = { name: 'scaimind-evaluation', command: ['true'], annotations };
+  return (await client.submitJob(spec, `${CANARY}-evaluation`)).id;
+}
 
 async function putBlob(url: string, token: string): Promise<string> {
   const bytes = Buffer.from(CANARY);
