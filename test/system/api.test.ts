@@ -66,7 +66,7 @@ describe('every route', () => {
           expect([operation.name, answer.status]).toEqual([operation.name, 401]);
           expect(answer.headers.get('www-authenticate')).toContain('Bearer');
         }
-        expect(answers[0]?.body['code']).toBe(operation.method === 'HEAD' ? undefined : UNKNOWN);
+        if (operation.method !== 'HEAD') expect(answers[0]?.text).toContain('UNAUTHENTICATED');
       }
     }
   });
@@ -78,7 +78,7 @@ describe('every route', () => {
         expect([operation.name, answer.status]).toEqual([operation.name, 403]);
       }
       if (operation.method === 'HEAD') continue;
-      expect(answers[0]?.body['detail']).toContain(operation.permission);
+      expect(answers[0]?.text).toContain(operation.permission);
     }
   });
 
@@ -120,8 +120,6 @@ describe('every route', () => {
     }
   });
 });
-
-const UNKNOWN = 'UNAUTHENTICATED';
 
 /** A GET as a HEAD too: Fastify makes one of each. */
 function callEach(operation: TestOperation, token: string) {

@@ -31,6 +31,7 @@ export const TAGS = [
   { name: 'tokens', description: 'Who may call, and for what.' },
   { name: 'tenants', description: 'Tenants and their users: who may come in, and who leaves.' },
   { name: 'audit', description: 'Who looked into what and changed what.' },
+  { name: 'policy', description: "The site's rules and defaults." },
   { name: 'workers', description: 'The machines of the fleet.' },
   { name: 'cluster', description: 'This installation.' },
   { name: 'health', description: 'Whether it lives, works, and in numbers.' },
