@@ -26,12 +26,13 @@ export const EVALUATION_NAME = 'scaimind-evaluation';
 export const block = z.record(z.string().max(BLOCK_LIMITS.nameLength), z.unknown());
 const optionalBlock = block.default(() => ({}));
 
+/** With a template that comes along. */
 const EXAMPLE = {
-  name: 'mnist',
-  model: { type: 'pytorch' },
-  data: { uri: 'data:mnist' },
-  training: { epochs: 3 },
-  resources: { gpus: 1 },
+  name: 'first training',
+  model: { type: 'linear', inputs: 8 },
+  data: { samples: 1000, noise: 0.1 },
+  training: { steps: 300, batch_size: 32, learning_rate: 0.5 },
+  resources: { cpus: 0.5, memory_gb: 0.25 },
 };
 
 export const submission = z
