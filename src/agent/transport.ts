@@ -5,6 +5,7 @@ import { Agent as Connections, request } from 'undici';
 import { DroverError, ERRORS, type ErrorCode } from '../lib/errors.ts';
 import { AGENT_PATHS, type CheckpointReport, type JoinReply } from '../protocol/agent.ts';
 import type { AttemptSecrets, LogAck, SyncReply } from '../protocol/agent.ts';
+import { tlsConnector } from '../protocol/clientDispatcher.ts';
 import type { AgentTransport } from './agent.ts';
 
 export interface HttpTransport extends AgentTransport {
@@ -23,7 +24,7 @@ const CONNECTIONS = 4;
 export function httpTransport(url: string): HttpTransport {
   const dispatcher = new Connections({
     connections: CONNECTIONS,
-    connect: { timeout: CONNECT_TIMEOUT_MS },
+    connect: tlsConnector(CONNECT_TIMEOUT_MS),
     headersTimeout: CALL_TIMEOUT_MS,
     bodyTimeout: CALL_TIMEOUT_MS,
   });

@@ -16,6 +16,7 @@ import { httpTransport } from '../agent/transport.ts';
 import { systemClock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import { createLog, type Log } from '../lib/log.ts';
+import { isLoopback } from '../lib/loopback.ts';
 import { systemRandom } from '../lib/random.ts';
 import type { Settings } from '../model/settings.ts';
 import { AGENT_VERSION, PREFLIGHT, type JoinRequest } from '../protocol/agent.ts';
@@ -24,6 +25,7 @@ import { containerAttributes, containersOf } from './environmentSteps.ts';
 import { tellFailure } from './failure.ts';
 import type { RoleArguments } from './roles.ts';
 import { startSpool } from './spool.ts';
+import { trustAgentFiles } from './trust.ts';
 import { shutdownOnSignals, tellReady, type Shutdown } from './shutdown.ts';
 
 const clock = systemClock;
@@ -36,7 +38,11 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const url = clusterUrl(dataDir, flags['join']);
   const { level } = settings.logs;
-  const spool = startSpool({ url, dataDir, level }, (name, error) => {
+  const { caFile, certFile, keyFile } = settings.agent;
+  const trust = trustAgentFiles(settings.agent, log);
+  shutdown.add(async () => trust.close());
+  warnOfClearText(url, log);
+  const spool = startSpool({ url, dataDir, level, caFile, certFile, keyFile }, (name, error) => {
     log.error({ thread: name, err: error }, 'a part of the agent has failed: stopping');
     process.exit(1);
   });
@@ -180,6 +186,12 @@ function clusterUrl(dataDir: string, given: RoleArguments['flags'][string]): str
       cause,
     });
   }
+}
+
+function warnOfClearText(url: string, log: Log): void {
+  const { protocol, hostname } = new URL(url);
+  if (protocol === 'https:' || isLoopback(hostname)) return;
+  log.warn({ url, insecure: true }, 'the cluster has no TLS: tokens cross the network readable');
 }
 
 function rememberUrl(dataDir: string, url: string): void {

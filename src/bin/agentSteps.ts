@@ -42,7 +42,7 @@ export interface Steps {
 
 export function aroundSteps(options: StepOptions): Steps {
   const { settings, url, identity, transport, resources, clock, log } = options;
-  const { dataDir, cache: cacheSettings } = settings.agent;
+  const { dataDir, caFile, cache: cacheSettings } = settings.agent;
   checkCacheFolder(cacheSettings.folder, dataDir);
   // Read anew each time: a worker that joins again has another token.
   const workerToken = (): string => identity.load()?.token ?? '';
@@ -62,7 +62,7 @@ export function aroundSteps(options: StepOptions): Steps {
     createMachineFacts(resources),
     createCodeStep({ cache, blobs }),
     // Before the inputs: a job's own AWS_* and HF_TOKEN open what the agent's do not.
-    secretStep({ url, fetchSecrets }),
+    secretStep({ url, caFile, fetchSecrets }),
     createInputStep({ cache, folder, blobs, env: process.env }),
     ...environment.build,
     checkpoints,

@@ -12,6 +12,10 @@ export interface Connection {
   url: string;
   token: string;
   joinToken: string;
+  /** Where the gateway's certificate is of an authority of one's own. */
+  caFile?: string;
+  certFile?: string;
+  keyFile?: string;
 }
 
 export function prepareDataFolder(dir: string): void {

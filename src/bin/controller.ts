@@ -1,10 +1,12 @@
 /**
  * drover controller: state, store and loops, with a gRPC listener; with a gateway too when asked.
  */
+import { resolve } from 'node:path';
 import { systemClock } from '../lib/clock.ts';
 import { createLog } from '../lib/log.ts';
+import { grpcExposures } from '../model/listenerSettings.ts';
 import type { Settings } from '../model/settings.ts';
-import { loadTokens, prepareDataFolder, writeConnection } from './connection.ts';
+import { loadTokens, prepareDataFolder, writeConnection, type Connection } from './connection.ts';
 import { startController } from './controllerPart.ts';
 import type { RoleArguments } from './roles.ts';
 import { shutdownOnSignals, tellReady } from './shutdown.ts';
@@ -23,19 +25,23 @@ export async function runController({ settings, flags }: RoleArguments): Promise
   shutdown.add(() => controller.close());
   const blobs = await openBlobStore(settings.blobs, { clock: systemClock, log });
   shutdown.add(() => blobs.close());
+  const exposures = grpcExposures(settings);
+  let { coordinator } = controller;
   let grpcUrl = '';
   if (settings.grpc.enabled) {
     const grpc = await startGrpc(settings, controller, log);
     shutdown.add(() => grpc.close());
-    grpcUrl = grpc.url;
+    ({ url: grpcUrl, coordinator } = grpc);
   }
   let url = expectedUrl(settings);
   if (flags['with-gateway']) {
-    const gateway = await startGateway(settings, { ...controller, blobs }, log);
+    const gateway = await startGateway(settings, { coordinator, blobs, exposures }, log);
     shutdown.add(() => gateway.close());
     url = gateway.url;
+  } else {
+    for (const exposure of exposures) log.warn({ insecure: true }, exposure);
   }
-  writeConnection(dir, { url, ...tokens });
+  writeConnection(dir, { url, ...tokens, ...clientFiles(settings) });
   tellReady({ url, grpcUrl });
   return shutdown.ended;
 }
@@ -44,5 +50,12 @@ export async function runController({ settings, flags }: RoleArguments): Promise
 function expectedUrl({ server }: Settings): string {
   if (server.publicUrl) return server.publicUrl;
   const host = server.host.includes(':') ? `[${server.host}]` : server.host;
-  return `http://${host}:${server.port}`;
+  return `http${server.certFile ? 's' : ''}://${host}:${server.port}`;
+}
+
+/** What the command line beside this server needs to trust it. */
+function clientFiles({ agent }: Settings): Partial<Connection> {
+  const { caFile, certFile, keyFile } = agent;
+  const given = Object.entries({ caFile, certFile, keyFile }).filter(([, file]) => file);
+  return Object.fromEntries(given.map(([name, file]) => [name, resolve(file)]));
 }

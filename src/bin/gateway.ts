@@ -5,11 +5,13 @@ import { systemClock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import { createLog } from '../lib/log.ts';
 import { createGrpcCoordinator } from '../protocol/grpc/client.ts';
-import { callerOptions } from './grpc.ts';
+import { callerOptions, callExposures } from './grpc.ts';
+import { withJobCache } from './jobCache.ts';
 import { startGateway } from './parts.ts';
 import { openPolicy } from './policyFile.ts';
 import type { RoleArguments } from './roles.ts';
 import { shutdownOnSignals, tellReady } from './shutdown.ts';
+import { grpcTls, withTlsMetrics } from './tls.ts';
 
 export async function runGateway({ settings, flags }: RoleArguments): Promise<number> {
   const { coordinator: url } = flags;
@@ -20,14 +22,23 @@ export async function runGateway({ settings, flags }: RoleArguments): Promise<nu
   }
   const shutdown = shutdownOnSignals();
   const log = createLog('gateway', settings.logs.level);
-  const remote = createGrpcCoordinator({ url, ...callerOptions(settings) });
+  const tls = grpcTls(settings, log);
+  shutdown.add(async () => tls?.close());
+  const { unaryTimeoutMs: unaryMs, streamTimeoutMs: streamMs } = settings.server;
+  const limits = { unaryMs, streamMs };
+  const remote = createGrpcCoordinator({ url, log, limits, ...callerOptions(settings, tls) });
   shutdown.add(async () => remote.close());
+  const known = withJobCache(remote, settings, log);
+  shutdown.add(async () => known.close());
   const blobs = await openBlobStore(settings.blobs, { clock: systemClock, log });
   shutdown.add(() => blobs.close());
   const policy = await openPolicy(settings.policy.file, { clock: systemClock, log });
   shutdown.add(async () => policy.close());
-  const coordinator = settings.policy.file === '' ? remote : underPolicy(remote, policy);
-  const gateway = await startGateway(settings, { coordinator, blobs }, log);
+  const ruled =
+    settings.policy.file === '' ? known.coordinator : underPolicy(known.coordinator, policy);
+  const coordinator = withTlsMetrics(ruled, 'drover_gateway_caller', tls);
+  const exposures = callExposures(url);
+  const gateway = await startGateway(settings, { coordinator, blobs, exposures }, log);
   shutdown.add(() => gateway.close());
   tellReady({ url: gateway.url });
   return shutdown.ended;

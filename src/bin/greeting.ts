@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { grpcExposures, httpExposures } from '../model/listenerSettings.ts';
 import type { Settings } from '../model/settings.ts';
 import type { Connection } from './connection.ts';
 
@@ -22,7 +23,7 @@ Drover is up at ${url}
   admin token   ${token}
   data          ${dir}
   log           ${logPath}
-
+${insecureLines(settings)}
 Try, in another terminal:
   ${drover} run -- python3 -c 'print("hi")'
   ${drover} submit -f ${here('examples/array.yaml')}
@@ -30,6 +31,11 @@ Try, in another terminal:
 
 Ctrl-C stops it.
 `;
+}
+
+function insecureLines(settings: Settings): string {
+  const open = [...httpExposures(settings), ...grpcExposures(settings)];
+  return open.map((exposure) => `  INSECURE      ${exposure} (docs/tls.md)\n`).join('');
 }
 
 /** What another terminal must be told to find this server; nothing where the defaults do. */

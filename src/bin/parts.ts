@@ -23,18 +23,27 @@ import { upgradeHandler, type UpgradeRoute } from '../gateway/tunnel/upgrades.ts
 import { systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { systemRandom } from '../lib/random.ts';
+import { httpExposures } from '../model/listenerSettings.ts';
 import type { Settings } from '../model/settings.ts';
-import type { Coordinator } from '../protocol/coordinator.ts';
+import type { Coordinator, LogFollower } from '../protocol/coordinator.ts';
 import { decodeLogFrames } from '../protocol/logFrames.ts';
+import { listenerParts } from './tls.ts';
 
 export interface RunningGateway {
   url: string;
   close(): Promise<void>;
 }
 
+interface GatewayParts {
+  coordinator: Coordinator & Partial<LogFollower>;
+  blobs: BlobStore;
+  /** What else of this process is readable on the network. */
+  exposures?: string[];
+}
+
 export async function startGateway(
   settings: Settings,
-  { coordinator, blobs }: { coordinator: Coordinator; blobs: BlobStore },
+  { coordinator, blobs, exposures = [] }: GatewayParts,
   log: Log,
 ): Promise<RunningGateway> {
   const { server, limits } = settings;
@@ -47,28 +56,28 @@ export async function startGateway(
     hub: () => hub,
     authenticate,
     sessions: new ProxySessions(systemClock),
-    secure: server.publicUrl.startsWith('https:'),
+    secure: server.publicUrl.startsWith('https:') || server.certFile !== '',
   };
+  const open = [...httpExposures(settings), ...exposures];
+  const listener = listenerParts(settings, open, log);
   const gateway = await createGateway({
     ...common,
     authenticate,
-    host: server.host,
-    port: server.port,
-    insecure: server.insecure,
+    ...listener,
     decodeLogFrames,
     limits: { bodyBytes: server.bodyLimitBytes, unaryTimeoutMs: server.unaryTimeoutMs },
     extraRoutes(app) {
-      registerLogRoutes(app, {
-        ...common,
-        limits: { streamsPerTenant: limits.streamsPerTenant },
-      });
-      metricRoutes(app, { ...common, limits: { streamsPerTenant: limits.streamsPerTenant } });
+      const { streamsPerTenant } = limits;
+      const follows = { streamsPerTenant, streamMs: server.streamTimeoutMs };
+      registerLogRoutes(app, { ...common, limits: follows });
+      metricRoutes(app, { ...common, limits: follows });
       proxyRoutes(app, proxy);
       const quota = createBlobQuota(blobs, { tenantQuotaBytes, clock: systemClock });
       resultRoutes(app, { coordinator, store: blobs });
       dataRoutes(app, { coordinator, store: blobs, clock: systemClock });
       blobRoutes(app, { store: blobs, quota, maxBlobBytes, limits: GATEWAY_LIMITS });
-      trainingRoutes(app, { ...common, store: blobs, quota, settings: settings.training, limits });
+      const training = { store: blobs, quota, settings: settings.training, limits: follows };
+      trainingRoutes(app, { ...common, ...training });
     },
     upgrade: upgradeHandler(upgrades, common),
     upgrades: () => upgrades,
@@ -85,6 +94,7 @@ export async function startGateway(
     async close() {
       hub.close();
       await gateway.close();
+      listener.tls?.close();
     },
   };
 }

@@ -25,6 +25,7 @@ const AGENT_FLAGS = {
   name: 'agent.name',
   address: 'agent.address',
   network: 'agent.network',
+  'ca-file': 'agent.caFile',
 };
 
 const ROLES = {
@@ -49,7 +50,8 @@ const ROLES = {
   agent: {
     usage:
       'drover agent --join URL [TOKEN] [--data DIR] [--name N] ' +
-      '[--resources cpus=16,mem=64Gi,gpus=4:A100] [--only-tenant T] [--only-interruptible]\n' +
+      '[--resources cpus=16,mem=64Gi,gpus=4:A100] [--only-tenant T] [--only-interruptible] ' +
+      '[--ca-file FILE]\n' +
       'TOKEN may be left out where DROVER_JOIN_TOKEN holds it, and once the machine has joined.',
     settings: { ...AGENT_FLAGS, data: 'agent.dataDir' },
     options: {

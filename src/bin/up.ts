@@ -4,6 +4,7 @@
  */
 import { parseResources } from '../agent/devices/parse.ts';
 import type { Settings } from '../model/settings.ts';
+import { useClientTlsFiles } from '../protocol/clientTls.ts';
 import { openChildLog, type ChildLog } from './childLog.ts';
 import { keepChild, type Child } from './children.ts';
 import { prepareDataFolder, readConnection } from './connection.ts';
@@ -17,6 +18,7 @@ export async function runUp({ settings, flags }: RoleArguments): Promise<number>
   // Here and not only in the agent, which would end and be started again without end.
   if (settings.agent.resources) parseResources(settings.agent.resources);
   prepareDataFolder(settings.data.dir);
+  useClientTlsFiles(settings.agent);
   const log = openChildLog(settings.data.dir, (text) => process.stderr.write(`${text}\n`));
   const children: Child[] = [];
   const keep = keeper(children, log);
@@ -84,6 +86,7 @@ function childEnvironment(settings: Settings): NodeJS.ProcessEnv {
     DROVER_AGENT_ADDRESS: agent.address,
     DROVER_AGENT_NETWORK: agent.network,
     DROVER_AGENT_DATA_DIR: agent.dataDir,
+    DROVER_AGENT_CA_FILE: agent.caFile,
   };
 }
 

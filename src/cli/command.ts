@@ -1,6 +1,7 @@
 /** What a command is, and what all have in common: --help, --json, --url, errors and exit codes. */
 import type { BlobClientOptions } from '../protocol/blobClient.ts';
 import { createClient, type DroverClient } from '../protocol/client.ts';
+import { useClientTlsFiles } from '../protocol/clientTls.ts';
 import { parseArgs, UsageError, type OptionTable, type ParsedArgs } from './args.ts';
 import { findConnection, type Connection } from './connection.ts';
 import { reportError } from './errors.ts';
@@ -50,6 +51,7 @@ export interface CommandDefinition<Table extends OptionTable> {
 const COMMON = {
   json: { kind: 'flag', help: 'machine-readable output' },
   url: { kind: 'text', value: 'URL', help: 'the server (else DROVER_URL, login, or drover up)' },
+  'ca-file': { kind: 'text', value: 'FILE', help: 'trust this authority too (or DROVER_CA_FILE)' },
   help: { kind: 'flag', short: 'h', help: 'this text' },
 } as const satisfies OptionTable;
 
@@ -73,8 +75,10 @@ export function defineCommand<const Table extends OptionTable>(
           return EXIT.ok;
         }
         const parsed = parseArgs(table, args);
-        const urlFlag = parsed.options.url as string | undefined;
-        return await definition.run(parsed, createContext(io, own.includes('--json'), urlFlag));
+        const url = parsed.options.url as string | undefined;
+        const caFile = parsed.options['ca-file'] as string | undefined;
+        const context = createContext(io, own.includes('--json'), { url, caFile });
+        return await definition.run(parsed, context);
       } catch (error) {
         if (error instanceof OutputClosed) return EXIT.brokenPipe;
         await reportError(io, error, { command: name, json: own.includes('--json') });
@@ -89,8 +93,19 @@ function beforeDashes(args: string[]): string[] {
   return args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
 }
 
-function createContext(io: CliIo, json: boolean, urlFlag: string | undefined): CommandContext {
-  const connection = (): Connection => findConnection(io.env, urlFlag);
+function createContext(
+  io: CliIo,
+  json: boolean,
+  flags: Parameters<typeof findConnection>[1],
+): CommandContext {
+  let found: Connection | undefined;
+  const connection = (): Connection => {
+    if (found === undefined) {
+      found = findConnection(io.env, flags);
+      useClientTlsFiles(found.tls);
+    }
+    return found;
+  };
   const http = (): BlobClientOptions => {
     const { url, token } = connection();
     return { url, token, userAgent: `drover-cli/${clientVersion()}` };

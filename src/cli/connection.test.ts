@@ -27,27 +27,27 @@ function writeUp(folder: string, content: string): void {
 describe('where the server is', () => {
   test('drover up, then login, then the environment, then --url', () => {
     const env: Record<string, string> = { HOME: home };
-    expect(() => findConnection(env, undefined)).toThrow('no server is known here');
+    expect(() => findConnection(env)).toThrow('no server is known here');
     writeUp(path.join(home, '.drover'), '{"url": "http://up:1", "token": "u"}');
-    expect(findConnection(env, undefined)).toMatchObject({ url: 'http://up:1', token: 'u' });
+    expect(findConnection(env)).toMatchObject({ url: 'http://up:1', token: 'u' });
     const data = path.join(home, 'data');
     writeUp(data, '{"url": "http://data:1/", "token": "d"}');
     env['DROVER_DATA'] = data;
-    expect(findConnection(env, undefined)).toMatchObject({ url: 'http://data:1', token: 'd' });
+    expect(findConnection(env)).toMatchObject({ url: 'http://data:1', token: 'd' });
     saveContext(env, { url: 'http://one:1', token: 'o' });
     saveContext(env, { url: 'http://two:1', token: 't', name: 'second' });
-    expect(findConnection(env, undefined)).toMatchObject({ url: 'http://two:1', token: 't' });
+    expect(findConnection(env)).toMatchObject({ url: 'http://two:1', token: 't' });
     env['DROVER_CONTEXT'] = 'one:1';
-    expect(findConnection(env, undefined)).toMatchObject({ url: 'http://one:1', token: 'o' });
+    expect(findConnection(env)).toMatchObject({ url: 'http://one:1', token: 'o' });
     env['DROVER_CONTEXT'] = 'tow:1';
-    expect(() => findConnection(env, undefined)).toThrow('there is no context "tow:1"');
+    expect(() => findConnection(env)).toThrow('there is no context "tow:1"');
     delete env['DROVER_CONTEXT'];
     env['DROVER_URL'] = 'http://one:1/';
-    expect(findConnection(env, undefined)).toMatchObject({ url: 'http://one:1', token: 'o' });
-    expect(findConnection(env, 'other:7')).toMatchObject({ url: 'http://other:7' });
-    expect(findConnection(env, 'other:7').token).toBeUndefined();
+    expect(findConnection(env)).toMatchObject({ url: 'http://one:1', token: 'o' });
+    expect(findConnection(env, { url: 'other:7' })).toMatchObject({ url: 'http://other:7' });
+    expect(findConnection(env, { url: 'other:7' }).token).toBeUndefined();
     env['DROVER_TOKEN'] = 'e';
-    expect(findConnection(env, 'other:7').token).toBe('e');
+    expect(findConnection(env, { url: 'other:7' }).token).toBe('e');
   });
 
   test.each(['', '{', '[]', '{"url": 3}', '{"url": "ftp://x", "token": "t"}'])(
@@ -101,7 +101,7 @@ describe('login', () => {
     expect((await login(['--name', 'other'])).stderr).toContain('"other" is the name of http://o');
     expect((await login(['--name', 'a b'])).code).toBe(2);
     expect((await capture(['context', 'rm', 'other'], { env })).code).toBe(0);
-    expect(findConnection(env, undefined).url).toBe(fake.url);
+    expect(findConnection(env).url).toBe(fake.url);
     for (const args of [['use', 'othr'], ['rm'], ['swap'], ['use', 'lab', 'x']]) {
       expect((await capture(['context', ...args], { env })).code).toBe(2);
     }
@@ -114,7 +114,7 @@ describe('login', () => {
     const login = await capture(['login', fake.url], { env, stdin: 'wrong' });
     expect(login.code).toBe(1);
     expect(login.stderr).toMatch(/^error UNAUTHENTICATED: .*\ntry: `drover login URL`/);
-    expect(() => findConnection(env, undefined)).toThrow('no server');
+    expect(() => findConnection(env)).toThrow('no server');
     expect((await capture(['login', fake.url], { env, stdin: '' })).code).toBe(2);
     expect((await capture(['login', fake.url], { env, stdin: 'a b' })).code).toBe(2);
   });

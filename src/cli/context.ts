@@ -1,6 +1,7 @@
 /** drover context: which of the remembered servers is spoken to. */
 import { UsageError } from './args.ts';
 import { defineCommand, takePositionals, type CommandContext } from './command.ts';
+import { isReadable, READABLE } from './connection.ts';
 import { listContexts, removeContext, useContext, type Context } from './contexts.ts';
 import { EXIT } from './exitCodes.ts';
 import { printTable } from './table.ts';
@@ -36,12 +37,15 @@ export const contextCommand = defineCommand({
 });
 
 /** Never with the token. */
-function view({ name, url, current }: Context): Omit<Context, 'token'> {
+function view({ name, url, current }: Context): Omit<Context, 'token' | 'tls'> {
   return { name, url, current };
 }
 
 async function list(context: CommandContext): Promise<number> {
   const all = listContexts(context.io.env).map(view);
+  for (const { name, url } of all) {
+    if (isReadable(url)) await context.notice(`${name} at ${url}: ${READABLE}`);
+  }
   if (context.json) {
     await context.printJson(all);
   } else if (all.length === 0) {

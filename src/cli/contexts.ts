@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'n
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { nearest } from '../lib/nearest.ts';
+import type { ClientTlsFiles } from '../protocol/clientTls.ts';
 import { UsageError } from './args.ts';
 import type { Environment } from './environment.ts';
 
@@ -10,6 +11,7 @@ export interface Context {
   name: string;
   url: string;
   token: string;
+  tls: ClientTlsFiles;
   current: boolean;
 }
 
@@ -17,14 +19,15 @@ export interface Context {
 interface ContextFile {
   /** A URL of `servers`, or empty. */
   current: string;
-  servers: Record<string, { token: string; name?: string }>;
+  servers: Record<string, { token: string; name?: string } & ClientTlsFiles>;
 }
 
 /** The current one first. */
 export function listContexts(env: Environment): Context[] {
-  const { current, servers } = readContexts(contextPath(env));
-  const all = Object.entries(servers).map(([url, { token, name }]) => ({
-    ...{ name: name ?? defaultName(url), url, token },
+  const file = contextPath(env);
+  const { current, servers } = readContexts(file);
+  const all = Object.entries(servers).map(([url, { token, name, ...rest }]) => ({
+    ...{ name: name ?? defaultName(url), url, token, tls: savedTlsFiles(rest, file) },
     current: url === current,
   }));
   return all.toSorted((one, other) => Number(other.current) - Number(one.current));
@@ -38,8 +41,9 @@ function defaultName(url: string): string {
 /** A name is one server's: the one that had it before is refused, not replaced. */
 export function saveContext(
   env: Environment,
-  { url, token, name }: { url: string; token: string; name?: string | undefined },
+  saved: { url: string; token: string; name?: string | undefined; tls?: ClientTlsFiles },
 ): string {
+  const { url, token, name, tls } = saved;
   const file = contextPath(env);
   const { servers } = readContexts(file);
   const kept = name ?? servers[url]?.name ?? defaultName(url);
@@ -50,7 +54,7 @@ export function saveContext(
       `choose another --name, or \`drover context rm ${kept}\` first`,
     );
   }
-  write(file, { current: url, servers: { ...servers, [url]: { token, name: kept } } });
+  write(file, { current: url, servers: { ...servers, [url]: { token, name: kept, ...tls } } });
   return file;
 }
 
@@ -101,6 +105,18 @@ function write(file: string, content: ContextFile): void {
   writeFileSync(fresh, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
   chmodSync(fresh, 0o600);
   renameSync(fresh, file);
+}
+
+/** The names of files beside a token. */
+export function savedTlsFiles(entry: Record<string, unknown>, file: string): ClientTlsFiles {
+  const found: ClientTlsFiles = {};
+  for (const key of ['caFile', 'certFile', 'keyFile'] as const) {
+    const value = entry[key];
+    if (value === undefined) continue;
+    if (typeof value !== 'string') throw damaged(file);
+    found[key] = value;
+  }
+  return found;
 }
 
 export function home(env: Environment): string {

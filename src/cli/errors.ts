@@ -1,6 +1,7 @@
 /** Errors as a person reads them: a code, a sentence and what to try; as JSON for machines. */
 import { DroverError } from '../lib/errors.ts';
 import { ApiError, ConnectionError } from '../protocol/client.ts';
+import { UNTRUSTED_HINT } from '../protocol/untrusted.ts';
 import { UsageError } from './args.ts';
 import { colours, OutputClosed, type CliIo } from './io.ts';
 import { printable } from './table.ts';
@@ -57,6 +58,9 @@ function describeError(error: unknown, command: string): ErrorReport {
 }
 
 function describeConnection(error: ConnectionError): ErrorReport {
+  if (error.untrusted) {
+    return { code: 'UNTRUSTED_SERVER', message: error.message, try: UNTRUSTED_HINT };
+  }
   return {
     code: error.refused ? 'CONNECTION_REFUSED' : 'CONNECTION_LOST',
     message: error.message,

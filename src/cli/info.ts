@@ -30,6 +30,7 @@ export const infoCommand = defineCommand({
       ],
       ['tasks', `${tasks.pending} pending, ${tasks.assigned} assigned, ${tasks.running} running`],
       ['attempt lease', shortDuration(cluster.attemptLeaseMs)],
+      ['insecure', cluster.insecure ? 'yes: tokens cross the network readable' : ''],
     ]);
     return EXIT.ok;
   },

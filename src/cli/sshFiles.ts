@@ -87,6 +87,7 @@ function proxyCommand(connection: Connection, env: Environment): string {
   // A program of one file is its own script.
   const program = new Set([process.execPath, path.resolve(process.argv[1] ?? '')]);
   const data = env['DROVER_DATA'];
+  const { caFile } = connection.tls;
   const words = [
     ...(data ? ['env', `DROVER_DATA=${path.resolve(data)}`] : []),
     ...program,
@@ -94,6 +95,7 @@ function proxyCommand(connection: Connection, env: Environment): string {
     '--proxy',
     '--url',
     connection.url,
+    ...(caFile ? ['--ca-file', path.resolve(caFile)] : []),
   ];
   return `${words.map(shellWord).join(' ')} %n`;
 }

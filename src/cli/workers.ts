@@ -12,6 +12,9 @@ import type { Column } from './table.ts';
 
 const VERBS = ['drain', 'undrain', 'revoke'];
 
+const INSECURE =
+  'this cluster is insecure: tokens cross the network readable (docs/tls.md says how to end it)';
+
 const WORDS = { drain: 'drains', undrain: 'takes work again', revoke: 'is refused from now on' };
 
 export const workersCommand = defineCommand({
@@ -56,7 +59,11 @@ async function listWorkers(
   options: { limit: string | undefined; all: boolean },
 ): Promise<number> {
   const client = context.client();
-  const listed = await fetchList(options, (page) => client.listWorkers(page));
+  const [listed, { insecure }] = await Promise.all([
+    fetchList(options, (page) => client.listWorkers(page)),
+    client.cluster(),
+  ]);
+  if (insecure) await context.notice(INSECURE);
   const whenEmpty =
     'no workers; `drover tokens create --kind join` makes a token to join one with:\n' +
     '  drover agent --join URL TOKEN';

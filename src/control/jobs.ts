@@ -214,7 +214,8 @@ export function createJobs(options: JobsOptions): Jobs {
 
   async function setPriority(who: Principal, id: string, priority: Priority): Promise<JobView> {
     const live = liveOf(who, id);
-    if (!live) {
+    // One that has ended stays live until that is written.
+    if (live?.job.endedAtMs !== null) {
       const { state: ended } = await getJob(who, id);
       throw new DroverError('CONFLICT', `job ${id} is ${ended}: its priority matters no more`);
     }

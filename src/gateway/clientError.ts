@@ -3,6 +3,7 @@ import type { ConnectionError, FastifyInstance } from 'fastify';
 import type { Socket } from 'node:net';
 import { DroverError, type ErrorCode } from '../lib/errors.ts';
 import { PROBLEM_TYPE, problemOf } from './problem.ts';
+import { RAW_HEADERS } from './security/headers.ts';
 
 interface Answer {
   line: string;
@@ -43,7 +44,9 @@ export function answerClientError(
   socket: Socket,
 ): void {
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && (socket as SendingSocket)[SENDING]) return;
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+  // What broke under TLS cannot be answered any more, and would never end.
+  const isBroken = error.code === 'ECONNRESET' || error.code?.startsWith('ERR_SSL');
+  if (isBroken || !socket.writable) {
     socket.destroy();
     return;
   }
@@ -54,7 +57,7 @@ export function answerClientError(
   };
   const body = JSON.stringify(problem);
   socket.end(
-    `HTTP/1.1 ${line}\r\nconnection: close\r\ncontent-type: ${PROBLEM_TYPE}\r\n` +
+    `HTTP/1.1 ${line}\r\nconnection: close\r\ncontent-type: ${PROBLEM_TYPE}\r\n${RAW_HEADERS}` +
       `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 }

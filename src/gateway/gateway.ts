@@ -1,12 +1,15 @@
 /** The gateway: HTTP in front of a Coordinator. It says who may call, translates, keeps nothing. */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
-import Fastify, { type FastifyHttpOptions } from 'fastify';
+import Fastify, { type FastifyHttpOptions, type FastifyInstance } from 'fastify';
+import type { onRequestHookHandler } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Clock } from '../lib/clock.ts';
 import { assert } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
+import type { TlsFiles } from '../lib/tls/files.ts';
+import { tlsServerOptions } from '../lib/tls/options.ts';
 import { AGENT_VERSION } from '../protocol/agent.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
 import { type AgentRouteOptions, agentRoutes } from './agents.ts';
@@ -26,7 +29,7 @@ import { createGatewayMetrics } from './metrics.ts';
 import { KnownPaths } from './notFound.ts';
 import { ApiDescription, type UpgradeDescription } from './openapi.ts';
 import { errorHandler } from './problem.ts';
-import { requestIds } from './requestId.ts';
+import { requestIds, scopeRequests } from './requestId.ts';
 import { referenceRoutes } from './reference/routes.ts';
 import { budgetRoutes } from './rest/budgets.ts';
 import { checkpointRoutes } from './rest/checkpoints.ts';
@@ -40,6 +43,8 @@ import { auditRoutes } from './rest/audit.ts';
 import { tenantRoutes } from './rest/tenants.ts';
 import { tokenRoutes } from './rest/tokens.ts';
 import { workerRoutes } from './rest/workers.ts';
+import { createEdge, type Edge, type EdgeOptions } from './security/edge.ts';
+import type { Stamp } from './security/headers.ts';
 import { validatorCompiler } from './validation.ts';
 
 /** Takes over a connection that asked for another protocol; must answer or destroy the socket. */
@@ -50,7 +55,8 @@ export type Upgrade = (
   authorize: Authorize,
 ) => void;
 
-export interface GatewayOptions extends ListenOptions {
+export interface GatewayOptions extends ListenOptions, EdgeOptions {
+  tls?: TlsFiles;
   coordinator: Coordinator;
   /** Who holds a token; by default whoever the coordinator says. */
   authenticate?: Authenticate;
@@ -77,7 +83,8 @@ export interface Gateway {
 export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const { clock, log } = options;
   const limits: GatewayLimits = { ...GATEWAY_LIMITS, ...options.limits };
-  const app = createApp(options, limits);
+  const edge = createEdge(options, log);
+  const app = createApp(options, limits, edge);
   const metrics = createGatewayMetrics();
   const cache = new TokenCache({
     ...limits,
@@ -90,18 +97,25 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     tokenCacheHits: () => cache.hits,
     tokenCacheMisses: () => cache.misses,
     tokenCacheEntries: () => cache.size,
+    edge,
   });
   try {
     const mayUse = options.mayUse ?? attemptHolder(options.coordinator, clock);
     const description = new ApiDescription(AGENT_VERSION, options.upgrades ?? (() => []));
-    guardEveryRoute(app, { cache, flights, mayUse }, description);
+    edge.attach(app);
+    guardEveryRoute(app, { cache, flights, mayUse }, { edge, description });
     await description.register(app);
-    addRoutes(app, options, { limits, cache, metrics });
+    addRoutes(app, options, { limits, cache, metrics, edge });
     referenceRoutes(app, () => description.document(app));
-    const upgraded = trackUpgrades(app.server, flights, options.upgrade, createAuthorize(cache));
+    const upgrade = edge.guardUpgrade(options.upgrade);
+    const upgraded = trackUpgrades(app.server, flights, upgrade, createAuthorize(cache));
     const url = await listen(app, options);
     log.info({ url }, 'gateway listens');
-    return { url, close: () => closeGently({ app, flights, upgraded, clock, log, limits }) };
+    const close = (): Promise<void> => {
+      edge.close();
+      return closeGently({ app, flights, upgraded, clock, log, limits });
+    };
+    return { url, close };
   } catch (error) {
     flights.stop();
     await app.close();
@@ -109,8 +123,15 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   }
 }
 
-function createApp({ random, log }: GatewayOptions, limits: GatewayLimits): App {
+function createApp({ random, log }: GatewayOptions, limits: GatewayLimits, edge: Edge): App {
   const answer = errorHandler(log);
+  const http = {
+    maxHeaderSize: limits.headerBytes,
+    // Were it longer than requestTimeout, Node would take the one for the other.
+    headersTimeout: Math.min(60_000, limits.requestReceiveMs),
+    // So often Node looks for requests over their time; its own choice is half a minute.
+    connectionsCheckingInterval: Math.min(30_000, limits.requestReceiveMs),
+  };
   const server: FastifyHttpOptions<Server> = {
     logger: false,
     bodyLimit: limits.bodyBytes,
@@ -123,17 +144,12 @@ function createApp({ random, log }: GatewayOptions, limits: GatewayLimits): App 
     routerOptions: { maxParamLength: limits.pathParameterLength },
     clientErrorHandler: answerClientError,
     frameworkErrors: (error, request, reply) => {
+      edge.stamps.open(reply);
       answer(error, request, reply);
     },
-    http: {
-      maxHeaderSize: limits.headerBytes,
-      // Were it longer than requestTimeout, Node would take the one for the other.
-      headersTimeout: Math.min(60_000, limits.requestReceiveMs),
-      // So often Node looks for requests over their time; its own choice is half a minute.
-      connectionsCheckingInterval: Math.min(30_000, limits.requestReceiveMs),
-    },
+    http,
   };
-  const app = Fastify(server).withTypeProvider<ZodTypeProvider>();
+  const app = createServer(server, edge).withTypeProvider<ZodTypeProvider>();
   app.decorateRequest('principal');
   app.decorateRequest('bearer', '');
   app.decorateRequest('bodyHash', null);
@@ -141,12 +157,25 @@ function createApp({ random, log }: GatewayOptions, limits: GatewayLimits): App 
   // Answers are the Coordinator's own views: described by a schema, not checked again.
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));
   app.setErrorHandler(answer);
+  scopeRequests(app);
   readJsonBodies(app);
   return app;
 }
 
+function createServer(options: FastifyHttpOptions<Server>, { tls }: Edge): FastifyInstance {
+  if (!tls) return Fastify(options);
+  const { http, ...common } = options;
+  const secure = Fastify({ ...common, https: { ...http, ...tlsServerOptions(tls) } } as object);
+  // One is as good as the other for whoever uses it; the types differ in events of TLS only.
+  return secure as FastifyInstance;
+}
+
 /** Before any route is added: each gets its guard, its place in the description and in 405s. */
-function guardEveryRoute(app: App, guards: GuardOptions, description: ApiDescription): void {
+function guardEveryRoute(
+  app: App,
+  guards: GuardOptions,
+  { edge: { stamps }, description }: { edge: Edge; description: ApiDescription },
+): void {
   const paths = new KnownPaths();
   app.addHook('onRoute', (route) => {
     const { access, pace = 'unary', orAttempt = false } = route.config ?? {};
@@ -154,7 +183,9 @@ function guardEveryRoute(app: App, guards: GuardOptions, description: ApiDescrip
     assert(typeof route.method === 'string', `the route ${route.url} has one method`);
     const { method, url } = route;
     paths.add(method, url);
-    route.onRequest = guardRoute(guards, { method, url, access, pace, orAttempt });
+    const stamp = access === 'open' ? stamps.open : stamps.personal;
+    const guard = guardRoute(guards, { method, url, access, pace, orAttempt });
+    route.onRequest = stamped(stamp, guard);
     route.schema = description.describe(route);
   });
   const unknown = guards.flights.lane('any', 'unknown', 'unary');
@@ -162,11 +193,21 @@ function guardEveryRoute(app: App, guards: GuardOptions, description: ApiDescrip
   app.addHook('onRequest', (request, reply, done) => {
     if (!request.is404) return done();
     unknown.begin(request, reply);
+    stamps.open(reply);
     done(paths.refusal(request, reply));
   });
 }
 
+/** One hook and not two: each costs every request a step. */
+function stamped(stamp: Stamp, guard: onRequestHookHandler): onRequestHookHandler {
+  return function stampAndGuard(request, reply, done) {
+    stamp(reply);
+    return guard.call(this, request, reply, done);
+  };
+}
+
 interface RouteParts {
+  edge: Edge;
   limits: GatewayLimits;
   cache: TokenCache;
   metrics: ReturnType<typeof createGatewayMetrics>;
@@ -178,14 +219,14 @@ function addRoutes(app: App, options: GatewayOptions, parts: RouteParts): void {
   checkpointRoutes(app, coordinator);
   capsuleRoutes(app, coordinator);
   queueRoutes(app, coordinator);
-  clusterRoutes(app, coordinator);
+  clusterRoutes(app, coordinator, parts.edge);
   workerRoutes(app, coordinator);
   tokenRoutes(app, coordinator, parts.cache);
   tenantRoutes(app, coordinator, parts.cache);
   auditRoutes(app, coordinator);
   policyRoutes(app, coordinator);
   budgetRoutes(app, coordinator);
-  healthRoutes(app, coordinator, parts.metrics);
+  healthRoutes(app, coordinator, parts);
   agentRoutes(app, { coordinator, limits: parts.limits, decodeLogFrames });
   options.extraRoutes?.(app);
 }

@@ -1,25 +1,27 @@
 /** Opening the port: only where it is safe, and with an error that says what to try. */
+import { isIP } from 'node:net';
+import { hostname } from 'node:os';
 import { DroverError } from '../lib/errors.ts';
+import { isLoopback } from '../lib/loopback.ts';
+import type { Pems } from '../lib/tls/pems.ts';
+import { certificatesIn } from '../lib/tls/pems.ts';
 import type { App } from './app.ts';
-import { isLoopbackAddress } from './auth/authorize.ts';
 
 export interface ListenOptions {
   host: string;
   /** 0: any free one. */
   port: number;
-  /** There is no TLS here yet: tokens cross the network readable, so it must be asked for. */
+  /** Without TLS tokens cross the network readable: beyond this machine it must be asked for. */
   insecure?: boolean;
+  tls?: Pems;
+  publicUrl?: string;
 }
 
 /** Returns the URL it is reached under. */
 export async function listen(app: App, options: ListenOptions): Promise<string> {
   // One address, not two sockets: what a name resolves to is not the same everywhere.
   const host = options.host === 'localhost' ? '127.0.0.1' : options.host;
-  if (!isLoopbackAddress(host) && options.insecure !== true) {
-    throw new DroverError('INVALID_ARGUMENT', `${host} can be reached from other machines`, {
-      hint: 'Listen on 127.0.0.1 behind a proxy with TLS, or set insecure to accept plain HTTP.',
-    });
-  }
+  if (!isLoopback(host) && !options.tls && options.insecure !== true) throw withoutTls(host);
   try {
     await app.listen({ host, port: options.port });
   } catch (error) {
@@ -27,7 +29,40 @@ export async function listen(app: App, options: ListenOptions): Promise<string> 
   }
   const address = app.server.address();
   const port = typeof address === 'object' && address ? address.port : options.port;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  if (!options.tls) return `http://${inUrl(host)}:${port}`;
+  const name = certifiedName(host, options.tls.cert ?? '');
+  if (name === undefined && options.publicUrl) return options.publicUrl;
+  return `https://${inUrl(name ?? host)}:${port}`;
+}
+
+function withoutTls(host: string): DroverError {
+  const detail =
+    `${host} can be reached from other machines, and there is no TLS: ` +
+    'tokens would cross the network readable';
+  return new DroverError('INVALID_ARGUMENT', detail, {
+    hint:
+      'Give server.certFile and server.keyFile (docs/tls.md), listen on 127.0.0.1 behind a proxy ' +
+      'with TLS, or accept it with server.insecure: true.',
+  });
+}
+
+/** A name for this machine that the certificate is good for; undefined: only strangers know one. */
+function certifiedName(host: string, cert: string): string | undefined {
+  const [leaf] = certificatesIn(cert);
+  if (leaf === undefined) return undefined;
+  const anywhere = host === '0.0.0.0' || host === '::';
+  const own = anywhere || isLoopback(host) ? ['127.0.0.1', 'localhost', hostname()] : [hostname()];
+  const names = anywhere ? own : [host, ...own];
+  const certified = names.find((name) =>
+    isIP(name) === 0 ? leaf.checkHost(name) : leaf.checkIP(name),
+  );
+  if (certified !== undefined || isLoopback(host)) return certified;
+  // The certificate was made for this machine: how it calls it is how others find it.
+  return /DNS:([^*,\s]+)/.exec(leaf.subjectAltName ?? '')?.[1];
+}
+
+function inUrl(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
 }
 
 function listenError(error: unknown, host: string, port: number): unknown {

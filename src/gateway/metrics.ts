@@ -1,5 +1,7 @@
 /** The gateway's own Prometheus metrics; the controller's are put before them at /metrics. */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Edge } from './security/edge.ts';
+import { edgeMetrics } from './security/metrics.ts';
 
 /** From a cached read to a long poll. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -13,6 +15,7 @@ interface GatewaySources {
   tokenCacheHits: () => number;
   tokenCacheMisses: () => number;
   tokenCacheEntries: () => number;
+  edge: Edge;
 }
 
 export interface GatewayMetrics {
@@ -96,4 +99,5 @@ function connectSources(registry: Registry, sources: GatewaySources): void {
     'Requests whose token had to be asked about.',
     sources.tokenCacheMisses,
   );
+  edgeMetrics(registry, sources.edge);
 }

@@ -26,6 +26,7 @@ export const ERRORS = {
   OVER_QUOTA: { status: 422, grpc: 8, title: 'More than the quota allows' },
   TOO_MANY: { status: 429, grpc: 8, title: 'A limit was reached' },
   INTERNAL: { status: 500, grpc: 13, title: 'Something went wrong inside Drover' },
+  NOT_IMPLEMENTED: { status: 501, grpc: 12, title: 'The coordinator cannot do this' },
   UNAVAILABLE: { status: 503, grpc: 14, title: 'Not ready' },
   NO_SPACE: { status: 507, grpc: 8, title: 'No space is left' },
   TIMEOUT: { status: 504, grpc: 4, title: 'It took too long' },

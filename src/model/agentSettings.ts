@@ -9,6 +9,10 @@ export const agentSettings = section({
   address: z.string().max(255).default(''),
   network: z.string().max(255).default(''),
   dataDir: text.default(''),
+  /** Whom to trust beside the public authorities, and what to show where the gateway asks. */
+  caFile: text.default(''),
+  certFile: text.default(''),
+  keyFile: text.default(''),
   attributes: z.record(z.string().min(1).max(63), z.string().max(256)).default({}),
   /** Code and inputs, kept by their hash for the next attempt. */
   cache: section({

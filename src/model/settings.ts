@@ -6,7 +6,9 @@ import { z } from 'zod';
 import { authSettings, checkAuth } from './authSettings.ts';
 import { blobSettings, checkBlobs } from './blobSettings.ts';
 import { checkSecrets, secretSettings } from './secretSettings.ts';
+import { gatewaySettings } from './gatewaySettings.ts';
 import { checkGrpc } from './grpcSettings.ts';
+import { checkAgentTls, checkListener, listenerSettings } from './listenerSettings.ts';
 import { checkNotify, notifySettings } from './notifySettings.ts';
 import { agentSettings } from './agentSettings.ts';
 import { trainingSettings } from './trainingSettings.ts';
@@ -28,6 +30,7 @@ const server = section({
   port: port.default(7070),
   publicUrl: text.default(''),
   insecure: z.boolean().default(false),
+  ...listenerSettings,
   bodyLimitBytes: bytes
     .min(KIB)
     .max(GIB)
@@ -114,6 +117,7 @@ const limits = section({
 const sections = z.strictObject({
   data,
   server,
+  gateway: gatewaySettings,
   auth: authSettings,
   grpc,
   store,
@@ -137,7 +141,13 @@ export const settingsSchema = sections.superRefine(checkTogether);
 
 export const VARIABLE_PREFIX = 'DROVER_';
 /** Variables the command line and older scripts know by a short name. */
-const ALIASES = { DROVER_DATA: 'data.dir', DROVER_LOG_LEVEL: 'logs.level' };
+const ALIASES = {
+  DROVER_DATA: 'data.dir',
+  DROVER_LOG_LEVEL: 'logs.level',
+  DROVER_CA_FILE: 'agent.caFile',
+  DROVER_CERT_FILE: 'agent.certFile',
+  DROVER_KEY_FILE: 'agent.keyFile',
+};
 /** Drover's variables that are no settings: where the file and the server are, and a task's own. */
 const OTHER_VARIABLES = [
   /^DROVER_(CONFIG|URL|TOKEN|JOIN_TOKEN)$/,
@@ -201,6 +211,8 @@ function checkTogether(settings: Settings, context: z.RefinementCtx): void {
     fail('store.kind', 'store.url and store.urlFile are for postgres; SQLite lies in data.dir');
   }
   checkAuth(settings.auth, fail);
+  checkListener(settings.server, fail);
+  checkAgentTls(settings.agent, fail);
   checkGrpc(settings.grpc, fail);
   checkBlobs(settings.blobs, fail);
   checkSecrets(settings.secrets, fail);
@@ -236,20 +248,21 @@ function resolvePaths(settings: Settings, home: string | undefined): Settings {
     : `${dir}/agent`;
   const folder = settings.blobs.folder ? expandHome(settings.blobs.folder, home) : `${dir}/blobs`;
   const blobs = { ...settings.blobs, folder };
+  const { cacheFile } = settings.gateway;
+  const gateway = {
+    ...settings.gateway,
+    cacheFile: cacheFile ? expandHome(cacheFile, home) : `${dir}/gateway-cache.db`,
+  };
   const named = settings.agent.cache.folder;
   const cache = {
     ...settings.agent.cache,
     folder: named ? expandHome(named, home) : `${dataDir}/cache`,
   };
-  const policyFile = expandHome(settings.policy.file, home);
-  return {
-    ...settings,
-    ...{ data: { dir }, blobs, policy: { file: policyFile } },
-    agent: { ...settings.agent, dataDir, cache },
-  };
+  const policyFile = { file: expandHome(settings.policy.file, home) };
   const training = { templates: expandHome(settings.training.templates, home) };
   const agent = { ...settings.agent, dataDir, cache };
-  return { ...settings, data: { dir }, blobs, training, agent };
+  const paths = { data: { dir }, gateway, blobs, policy: policyFile, training, agent };
+  return { ...settings, ...paths };
 }
 
 function expandHome(path: string, home: string | undefined): string {

@@ -2,6 +2,7 @@
 import type { Readable } from 'node:stream';
 import { type Dispatcher, request } from 'undici';
 import { ATTEMPT_HEADER } from './blobs.ts';
+import { prepareClientTls } from './clientTls.ts';
 import { ApiError, asConnectionError, type HttpOptions } from './http.ts';
 
 export interface BlobClientOptions extends HttpOptions {
@@ -35,6 +36,7 @@ export async function send(
     headersTimeout: SILENCE_MS,
     bodyTimeout: SILENCE_MS,
   };
+  await prepareClientTls();
   try {
     const url = options.url.replace(/\/+$/, '') + path;
     // undici takes any iterable, though its types do not say so, and waits until one chunk is sent.

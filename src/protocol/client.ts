@@ -2,7 +2,7 @@
 import type { BudgetInput, BudgetView, PlanView, UsageQuery, UsageRow } from './budgets.ts';
 import type { CapsuleView } from './capsule.ts';
 import type { CollectionView, DataInput, DataView } from './dataSets.ts';
-import type { ClusterView, CreateToken, TokenView, WorkerView } from './fleet.ts';
+import type { ClusterAnswer, CreateToken, TokenView, WorkerView } from './fleet.ts';
 import { CALL_TIMEOUT_MS, call, send, type Call, type HttpOptions } from './http.ts';
 import { followLogs, followMetrics, readLogs } from './follow.ts';
 import type { FollowMetricOptions, LogOptions, MetricOptions } from './follow.ts';
@@ -130,7 +130,7 @@ export function createClient(options: HttpOptions) {
     receipt: (id: string) => get<ReceiptView>(jobPath(id, '/receipt')),
     plan: (spec: SubmittedSpec) => post<PlanView>('/v1/plan', { body: spec, repeatable: true }),
     queue: (page: PageOptions) => list<QueueEntry>('/v1/queue', { ...page }),
-    cluster: () => get<ClusterView>('/v1/cluster'),
+    cluster: () => get<ClusterAnswer>('/v1/cluster'),
     listWorkers: (page: PageOptions) => list<WorkerView>('/v1/workers', { ...page }),
     setDraining: (id: string, draining: boolean) =>
       post<WorkerView>(`/v1/workers/${encodeURIComponent(id)}/${draining ? 'drain' : 'undrain'}`, {

@@ -78,6 +78,19 @@ export interface LogPage {
   complete: boolean;
 }
 
+/**
+ * What a coordinator elsewhere can do besides: pages as they come, in one call, read no faster than
+ * they are taken. The first comes at once. It ends at the job's end, or is broken off.
+ */
+export interface LogFollower {
+  followLogs(
+    who: Principal,
+    job: string,
+    query: LogQuery,
+    signal: AbortSignal,
+  ): AsyncIterable<LogPage>;
+}
+
 export interface TunnelTicket {
   /** What the gateway waits for on its tunnel listener. */
   ticketHash: string;

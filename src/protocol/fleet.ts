@@ -79,17 +79,23 @@ export const tokenView = z
   .meta({ id: 'Token' });
 export type TokenView = z.infer<typeof tokenView>;
 
-export const clusterView = z
-  .object({
-    id: z.string(),
-    name: z.string(),
-    version: z.string(),
-    epoch: z.number(),
-    startedAtMs: ms,
-    store: z.enum(['sqlite', 'postgres']),
-    workers: z.object({ online: z.int(), suspect: z.int(), draining: z.int() }),
-    tasks: z.object({ pending: z.int(), assigned: z.int(), running: z.int() }),
-    attemptLeaseMs: z.int(),
+export const clusterView = z.object({
+  id: z.string(),
+  name: z.string(),
+  version: z.string(),
+  epoch: z.number(),
+  startedAtMs: ms,
+  store: z.enum(['sqlite', 'postgres']),
+  workers: z.object({ online: z.int(), suspect: z.int(), draining: z.int() }),
+  tasks: z.object({ pending: z.int(), assigned: z.int(), running: z.int() }),
+  attemptLeaseMs: z.int(),
+});
+export type ClusterView = z.infer<typeof clusterView>;
+
+/** As a gateway tells it. */
+export const clusterAnswer = clusterView
+  .extend({
+    insecure: z.boolean().describe('Tokens cross the network readable: `insecure` allows it'),
   })
   .meta({ id: 'Cluster' });
-export type ClusterView = z.infer<typeof clusterView>;
+export type ClusterAnswer = z.infer<typeof clusterAnswer>;

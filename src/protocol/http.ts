@@ -1,5 +1,7 @@
 /** One REST call: sends it, retries what is safe to repeat, turns failures into typed errors. */
 import { setTimeout as delay } from 'node:timers/promises';
+import { prepareClientTls } from './clientTls.ts';
+import { isUntrusted } from './untrusted.ts';
 
 /** The server answered with a problem. */
 export class ApiError extends Error {
@@ -41,9 +43,15 @@ export class ConnectionError extends Error {
   readonly url: string;
   /** True when nothing listens there: the request cannot have had an effect. */
   readonly refused: boolean;
+  /** True when its certificate is not one to trust: trying again changes nothing. */
+  readonly untrusted: boolean;
   constructor(url: string, cause: unknown) {
     const code = causeCode(cause);
-    super(`no connection to ${url} (${code ?? describe(cause)})`, { cause });
+    const untrusted = isUntrusted(code);
+    super(`no connection to ${url} (${untrusted ? describe(cause) : (code ?? describe(cause))})`, {
+      cause,
+    });
+    this.untrusted = untrusted;
     this.name = 'ConnectionError';
     this.url = url;
     this.refused = code !== undefined && NEVER_CONNECTED.has(code);
@@ -104,7 +112,7 @@ export async function call<Data>(
 
 /** Whether the failure is of the connection or of a server that is just starting. */
 export function mayPass(error: unknown): boolean {
-  if (error instanceof ConnectionError) return true;
+  if (error instanceof ConnectionError) return !error.untrusted;
   return error instanceof ApiError && RETRYABLE_STATUS.has(error.status);
 }
 
@@ -143,6 +151,7 @@ export async function send(options: HttpOptions, path: string, request: Call): P
     headers['content-type'] = 'application/json';
     init.body = JSON.stringify(request.body);
   }
+  await prepareClientTls();
   let response: Response;
   try {
     response = await fetch(url, init);

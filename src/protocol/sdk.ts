@@ -6,6 +6,7 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { hashFile, missingBlobs, putBlob } from './blobClient.ts';
 import { createClient, eachItem, type DroverClient, type JobFilters } from './client.ts';
+import { useClientTlsFiles } from './clientTls.ts';
 import type { WorkerView } from './fleet.ts';
 import { fetchFolder, fetchManifest } from './folderClient.ts';
 import type { HttpOptions } from './http.ts';
@@ -47,6 +48,11 @@ export interface ClientOptions {
   /** DROVER_TOKEN where it is left out. */
   token?: string | undefined;
   userAgent?: string | undefined;
+  /**
+   * A PEM file of authorities to trust beside the public ones, from then on in all of this process;
+   * DROVER_CA_FILE where it is left out.
+   */
+  caFile?: string | undefined;
 }
 
 export interface SubmitOptions {
@@ -106,6 +112,9 @@ export class Client {
     if (!url) throw new TypeError('no server is named: pass {url}, or set DROVER_URL');
     const token = options.token ?? process.env['DROVER_TOKEN'];
     this.#options = { url, token, userAgent: options.userAgent ?? 'drover-node' };
+    const { DROVER_CA_FILE, DROVER_CERT_FILE, DROVER_KEY_FILE } = process.env;
+    const caFile = options.caFile ?? DROVER_CA_FILE;
+    useClientTlsFiles({ caFile, certFile: DROVER_CERT_FILE, keyFile: DROVER_KEY_FILE });
     this.rest = createClient(this.#options);
   }
 

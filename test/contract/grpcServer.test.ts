@@ -184,7 +184,7 @@ describe('bad input', () => {
       statuses.push(await new Promise((done) => stream.on('response', (h) => done(h[':status']))));
       stream.close();
     }
-    expect(statuses).toEqual([400, 404]);
+    expect(statuses).toEqual([415, 404]);
     expect((await coordinator.getCluster({}, asAdmin)).cluster?.name).toBe('fake');
   });
 });

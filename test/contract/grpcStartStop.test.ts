@@ -1,6 +1,8 @@
 /** The gRPC listener: encryption, start and a clean stop. */
 import { afterEach, describe, expect, test } from 'vitest';
 import { silentLog } from '../../src/lib/log.ts';
+import type { TlsSource } from '../../src/lib/tls/files.ts';
+import type { Pems } from '../../src/lib/tls/pems.ts';
 import { FakeCoordinator } from '../../src/protocol/fakeCoordinator.ts';
 import { createGrpcCoordinator } from '../../src/protocol/grpc/client.ts';
 import { createGrpcServer, type GrpcServerOptions } from '../../src/protocol/grpc/server.ts';
@@ -53,8 +55,64 @@ describe('encryption', () => {
     await expect(as({ ca: ours.cert })).rejects.toMatchObject(unavailable);
     await expect(as({ ca: ours.cert, ...theirs.issue('x') })).rejects.toMatchObject(unavailable);
     await expect(as({ ca: theirs.cert, ...ours.issue('x') })).rejects.toMatchObject(unavailable);
+    const expired = ours.issue('late', { expired: true });
+    await expect(as({ ca: ours.cert, ...expired })).rejects.toMatchObject(unavailable);
+  });
+
+  test('both ends take renewed files for new connections; calls in progress go on', async () => {
+    const old = createAuthority('old CA');
+    const renewed = createAuthority('new CA');
+    const atServer = renewable({ ...old.issue('server'), ca: old.cert });
+    const atClient = renewable({ ...old.issue('gateway'), ca: old.cert });
+    const { fake, server } = await start({ tls: atServer });
+    const url = `grpcs://127.0.0.1:${server.port}`;
+    const known = client({ url, tls: atClient, token: fake.adminSecret });
+    const request = { ...submission, idempotencyKey: null, bodyHash: null };
+    const { ids } = await known.submit(nobody, request);
+    const held = known.waitJob(nobody, ids[0] ?? '', 1_000);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    atServer.renew({ ...renewed.issue('server'), ca: renewed.cert });
+    // On the connection it has, the old files are as good as ever.
+    expect(await known.cluster(nobody)).toMatchObject({ name: 'fake' });
+    const as = (tls: { ca: string; cert: string; key: string }) =>
+      client({ url, tls, token: fake.adminSecret }).cluster(nobody);
+    const unavailable = { name: 'DroverError' };
+    const late = { ca: old.cert, ...old.issue('x') };
+    await expect(as(late)).rejects.toMatchObject(unavailable);
+    await expect(as({ ...late, ca: renewed.cert })).rejects.toMatchObject(unavailable);
+    const { cert, key } = renewed.issue('gateway');
+    expect(await as({ ca: renewed.cert, cert, key })).toMatchObject({ name: 'fake' });
+    expect(await held).toMatchObject({ id: ids[0] });
+
+    // The client's next connection is made with what its files hold by then.
+    const second = client({ url, tls: atClient, token: fake.adminSecret });
+    await expect(second.cluster(nobody)).rejects.toMatchObject(unavailable);
+    atClient.renew({ ca: renewed.cert, cert, key });
+    expect(await second.cluster(nobody)).toMatchObject({ name: 'fake' });
   });
 });
+
+/** What TlsFiles is to both ends, without files. */
+function renewable(first: Pems): TlsSource & { renew(next: Pems): void } {
+  let now = first;
+  const appliers: (() => void)[] = [];
+  return {
+    get cert() {
+      return now.cert;
+    },
+    get key() {
+      return now.key;
+    },
+    get ca() {
+      return now.ca;
+    },
+    onChange: (apply) => void appliers.push(apply),
+    renew(next) {
+      now = next;
+      for (const apply of appliers) apply();
+    },
+  };
+}
 
 describe('start and stop', () => {
   test('a port in use is named', async () => {

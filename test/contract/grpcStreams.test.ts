@@ -113,6 +113,35 @@ test('a client that does not read is not read for', async () => {
   await iterator.return?.();
 });
 
+test('follows beyond a connection’s share get another, and calls wait for none', async () => {
+  const narrow = await startGrpcFake({ limits: { streamsPerConnection: 4 } });
+  narrow.fake.readLogs = async (_who, _job, { after, waitMs }) => {
+    if (waitMs > 0) await pause(waitMs);
+    return { records: after === 0 ? [record(1)] : [], next: 1, complete: false };
+  };
+  const limits = { followsPerConnection: 3 };
+  const client = createGrpcCoordinator({ url: narrow.url, apiSecret: API_SECRET, limits });
+  const leaving = new AbortController();
+  try {
+    const who = await client.authenticate(narrow.fake.adminSecret);
+    expect(who).toBeDefined();
+    const follows = Array.from({ length: 10 }, () => {
+      const pages = client.followLogs(who!, 'j', { after: 0, waitMs: 0 }, leaving.signal);
+      return pages[Symbol.asyncIterator]();
+    });
+    const first = await Promise.all(follows.map((pages) => pages.next()));
+    expect(first.map(({ value }) => (value as LogPage).next)).toEqual(first.map(() => 1));
+    expect(await client.readiness()).toMatchObject({ ready: true });
+    // Who leaves is told nothing: the stream is over.
+    const waiting = follows.map((pages) => pages.next());
+    leaving.abort();
+    expect(await Promise.all(waiting)).toEqual(follows.map(() => ({ done: true })));
+  } finally {
+    client.close();
+    await narrow.close();
+  }
+});
+
 test('a revoked token ends the stream', async () => {
   serveLogs([record(1)], { ended: false });
   const { fake, coordinator, asAdmin } = grpc;

@@ -1,10 +1,11 @@
-/** The roles apart: controller and gateway as two processes, joined by gRPC. */
+/** The roles apart: controller and gateway as two processes, joined by gRPC with mTLS. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createClient, type DroverClient } from '../../src/protocol/client.ts';
 import { DROVER, ROOT, call, type, until, type Typed } from '../support/journey.ts';
+import { createAuthority } from '../support/certificates.ts';
 import { sweep } from '../support/leftovers.ts';
 
 const SECRET = 'a-secret-of-both-that-is-long-enough';
@@ -14,12 +15,31 @@ let grpcUrl: string;
 let url: string;
 let token: string;
 let client: DroverClient;
+const authority = createAuthority('cluster CA');
 const started: Typed[] = [];
 
 function start(args: string[], env: Record<string, string>): Typed {
-  const process = type(DROVER, args, { env: { HOME: home, ...env } });
+  const process = type(DROVER, args, { env: { HOME: home, ...certificates('own'), ...env } });
   started.push(process);
   return process;
+}
+
+/** Settings that name a certificate, its key and the authority of both ends. */
+function certificates(name: string): Record<string, string> {
+  const at = (kind: string): string => path.join(home, `${name}-${kind}.pem`);
+  return {
+    DROVER_GRPC_CERT_FILE: at('cert'),
+    DROVER_GRPC_KEY_FILE: at('key'),
+    DROVER_GRPC_CA_FILE: at('ca'),
+  };
+}
+
+function writeCertificates(name: string, { issuer = authority, expired = false } = {}): void {
+  const { cert, key } = issuer.issue(name, { expired });
+  const { DROVER_GRPC_CERT_FILE, DROVER_GRPC_KEY_FILE, DROVER_GRPC_CA_FILE } = certificates(name);
+  writeFileSync(DROVER_GRPC_CERT_FILE!, cert);
+  writeFileSync(DROVER_GRPC_KEY_FILE!, key, { mode: 0o600 });
+  writeFileSync(DROVER_GRPC_CA_FILE!, authority.cert);
 }
 
 /** From its own JSON line. */
@@ -35,6 +55,7 @@ const listens = (role: Typed, message: string): Promise<string> =>
 beforeAll(async () => {
   home = mkdtempSync(path.join(tmpdir(), 'drover-roles-'));
   data = path.join(home, 'data');
+  writeCertificates('own');
   const secretFile = path.join(home, 'secret');
   writeFileSync(secretFile, `${SECRET}\n`, { mode: 0o600 });
   const controller = start(['controller', '--data', data], {
@@ -130,8 +151,11 @@ describe('through a gateway of its own', () => {
   });
 
   test('gRPC health, asked by a foreign client', async () => {
-    const how = ['--schema', 'proto', '--protocol', 'grpc', '--http2-prior-knowledge'];
+    const how = ['--schema', 'proto', '--protocol', 'grpc'];
     const health = `${grpcUrl.replace('grpc', 'http')}/grpc.health.v1.Health/Check`;
+    const own = certificates('own');
+    how.push('--cacert', own['DROVER_GRPC_CA_FILE']!);
+    how.push('--cert', own['DROVER_GRPC_CERT_FILE']!, '--key', own['DROVER_GRPC_KEY_FILE']!);
     const buf = path.join(ROOT, 'node_modules/.bin/buf');
     const { stdout } = await type(buf, ['curl', ...how, '--data', '{}', health], {
       env: { HOME: home },
@@ -142,7 +166,9 @@ describe('through a gateway of its own', () => {
 
 describe('a gateway that cannot', () => {
   const gateway = (coordinator: string[], env: Record<string, string>) =>
-    type(DROVER, ['gateway', '--port', '0', ...coordinator], { env: { HOME: home, ...env } });
+    type(DROVER, ['gateway', '--port', '0', ...coordinator], {
+      env: { HOME: home, ...certificates('own'), ...env },
+    });
 
   test.for([
     ['no controller named', [], { DROVER_GRPC_API_SECRET: SECRET }, 'not named'],
@@ -180,6 +206,37 @@ describe('a gateway that cannot', () => {
     }
     wrong.child.kill('SIGTERM');
     await wrong.ended;
+  });
+
+  test('a certificate that its controller does not take: nobody is let in', async () => {
+    const strangers = createAuthority('another CA');
+    writeCertificates('stranger', { issuer: strangers });
+    writeCertificates('late', { expired: true });
+    const [stranger, late] = ['stranger', 'late'].map((name) =>
+      gateway(['--coordinator', grpcUrl], {
+        DROVER_GRPC_API_SECRET: SECRET,
+        ...certificates(name),
+      }),
+    );
+    for (const refused of [stranger!, late!]) {
+      const at = await listens(refused, 'gateway listens');
+      const { status } = await call(at, 'GET /v1/jobs', undefined, { token });
+      expect(status).toBe(503);
+    }
+    // Renewed while it runs: its next connection is made with what the files hold by then.
+    writeCertificates('late');
+    const at = await listens(late!, 'gateway listens');
+    await until('it is let in', async () => {
+      const { status } = await call(at, 'GET /v1/jobs', undefined, { token });
+      return status === 200;
+    });
+    const { text } = await call(at, 'GET /metrics');
+    expect(text).toContain('drover_gateway_caller_certificate_renewals_total{outcome="taken"} 1');
+    expect(text).toContain('drover_grpc_certificate_renewals_total{outcome="taken"} 0');
+    for (const { child } of [stranger!, late!]) child.kill('SIGTERM');
+    expect((await Promise.all([stranger!.ended, late!.ended])).map(({ code }) => code)).toEqual([
+      0, 0,
+    ]);
   });
 
   test('a controller that is away: 503 with a hint, alive but not ready', async () => {

@@ -7,14 +7,16 @@ interface Certificate {
 }
 
 export interface Authority extends Certificate {
-  /** A certificate for 127.0.0.1 and localhost, good for server and client. */
-  issue(name: string): Certificate;
+  /** A certificate for 127.0.0.1 and localhost, good for server and client until 2049. */
+  issue(name: string, options?: { expired?: boolean }): Certificate;
 }
 
 const ECDSA_WITH_SHA256 = sequence(Buffer.from('06082a8648ce3d040302', 'hex'));
 const COMMON_NAME = Buffer.from('0603550403', 'hex');
 const SUBJECT_ALT_NAME = Buffer.from('0603551d11', 'hex');
 const BASIC_CONSTRAINTS = Buffer.from('0603551d13', 'hex');
+const VALID = '491231235959Z';
+const EXPIRED = '210101000000Z';
 const TRUE = Buffer.from('0101ff', 'hex');
 
 export function createAuthority(name: string): Authority {
@@ -23,14 +25,15 @@ export function createAuthority(name: string): Authority {
   return {
     cert: certificate(name, ca.privateKey, name, ca.publicKey, constraints),
     key: pem(ca.privateKey),
-    issue(subject) {
+    issue(subject, { expired = false } = {}) {
       const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
       const names = sequence(
         der(0x82, Buffer.from('localhost')),
         der(0x87, Buffer.from([127, 0, 0, 1])),
       );
       const extension = sequence(SUBJECT_ALT_NAME, octets(names));
-      const cert = certificate(name, ca.privateKey, subject, pair.publicKey, extension);
+      const until = expired ? EXPIRED : VALID;
+      const cert = certificate(name, ca.privateKey, subject, pair.publicKey, extension, until);
       return { cert, key: pem(pair.privateKey) };
     },
   };
@@ -42,13 +45,14 @@ function certificate(
   subject: string,
   subjectKey: KeyObject,
   extension: Buffer,
+  until = VALID,
 ): string {
   const body = sequence(
     der(0xa0, Buffer.from('020102', 'hex')),
     der(0x02, Buffer.concat([Buffer.from([1]), randomBytes(8)])),
     ECDSA_WITH_SHA256,
     distinguishedName(issuer),
-    sequence(utcTime('200101000000Z'), utcTime('491231235959Z')),
+    sequence(utcTime('200101000000Z'), utcTime(until)),
     distinguishedName(subject),
     subjectKey.export({ type: 'spki', format: 'der' }),
     der(0xa3, sequence(extension)),

@@ -1,5 +1,6 @@
 /** Programs of PyPI that tests drive. `make python-packages` installs them. */
-import { existsSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, globSync } from 'node:fs';
 import path from 'node:path';
 import { ROOT } from './journey.ts';
 
@@ -31,4 +32,25 @@ export function apiPython(): string | undefined {
   if (process.env['CI'] === 'true') throw new Error(message);
   console.warn(`NOT TESTED: ${message}`);
   return undefined;
+}
+
+const GRPC_PYTHON = path.join(ROOT, '.cache/python/grpc/bin/python');
+
+/** Whether Python has grpcio; false, said out loud, where not. With CI=true an error. */
+export function grpcIsHere(): boolean {
+  if (existsSync(GRPC_PYTHON)) return true;
+  const message = 'grpcio is not installed (make python-packages)';
+  if (process.env['CI'] === 'true') throw new Error(message);
+  console.warn(`NOT TESTED: ${message}`);
+  return false;
+}
+
+/** Python with grpcio, and in the folder what its tools make of proto/. */
+export function grpcPython(folder: string): string {
+  const proto = path.join(ROOT, 'proto');
+  const files = globSync('drover/v1/*.proto', { cwd: proto });
+  const out = [`--python_out=${folder}`, `--grpc_python_out=${folder}`];
+  const args = ['-m', 'grpc_tools.protoc', '-I', proto, ...out, ...files];
+  execFileSync(GRPC_PYTHON, args, { cwd: proto });
+  return GRPC_PYTHON;
 }

@@ -22,7 +22,7 @@ afterAll(async () => {
 });
 
 function enter(task: string, token = TOKEN): InsideTask {
-  return insideTask({ url: world.url, token, source: 'test' }, task);
+  return insideTask({ url: world.url, token, tls: {}, source: 'test' }, task);
 }
 
 async function serve(

@@ -1,9 +1,14 @@
-/** A gRPC client nobody here wrote: `buf curl` with nothing but the proto files. */
+/** gRPC clients nobody here wrote: `buf curl`, and Python's, with nothing but the proto files. */
 import { execFile } from 'node:child_process';
-import { resolve } from 'node:path';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startGrpcFake, type GrpcFake } from '../support/grpc.ts';
+import { freePort } from '../support/postgres.ts';
+import { grpcIsHere, grpcPython } from '../support/python.ts';
+import { startServer } from '../support/server.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const run = promisify(execFile);
@@ -65,4 +70,36 @@ test('a refusal carries code, sentence and what to try', async () => {
   const detail = Buffer.from(failed.details[0].value, 'base64').toString();
   expect(detail).toContain('UNAUTHENTICATED');
   expect(detail).toContain('Ask whoever runs the cluster');
+});
+
+const withPython = test.runIf(grpcIsHere());
+withPython('a Python client on a real controller: submit, list, follow', async () => {
+  const stubs = mkdtempSync(join(tmpdir(), 'drover-stubs-'));
+  const python = grpcPython(stubs);
+  const port = await freePort();
+  const env = { DROVER_GRPC_ENABLED: 'true', DROVER_GRPC_PORT: String(port) };
+  const server = await startServer({ env });
+  try {
+    server.agent('w');
+    await server.online(1);
+    const script = resolve(import.meta.dirname, 'foreign/client.py');
+    const { stdout } = await run(python, [script, stubs, `127.0.0.1:${port}`], {
+      env: { ...process.env, DROVER_TOKEN: server.token },
+    });
+    const said = JSON.parse(stdout) as { id: string };
+    expect(said).toEqual({
+      id: expect.any(String) as string,
+      again: { id: said.id, replayed: true },
+      many: 2,
+      listed: 3,
+      text: 'line 1\nline 2\nline 3\n',
+      complete: true,
+      steps: [1, 2, 3],
+      metricsComplete: true,
+      missing: { code: 'NOT_FOUND', detailed: true },
+    });
+  } finally {
+    await server.close();
+    rmSync(stubs, { recursive: true });
+  }
 });

@@ -108,24 +108,31 @@ def test_the_server_is_found_as_the_command_line_finds_it(tmp_path: Path) -> Non
     up = tmp_path / ".drover" / "connection.json"
     up.parent.mkdir()
     up.write_text(json.dumps({"url": "http://127.0.0.1:7070/", "token": "up"}))
-    assert find_connection(None, None, env) == ("http://127.0.0.1:7070", "up")
+    assert find_connection(None, None, env)[:2] == ("http://127.0.0.1:7070", "up")
     contexts = tmp_path / ".config" / "drover" / "context.json"
     contexts.parent.mkdir(parents=True)
     servers = {"http://a:1": {"token": "a", "name": "lab"}, "http://b:2": {"token": "b"}}
     contexts.write_text(json.dumps({"current": "http://b:2", "servers": servers}))
-    assert find_connection(None, None, env) == ("http://b:2", "b")
+    assert find_connection(None, None, env)[:2] == ("http://b:2", "b")
     for name in ("lab", "http://a:1"):
         chosen = {**env, "DROVER_CONTEXT": name}
-        assert find_connection(None, None, chosen) == ("http://a:1", "a")
+        assert find_connection(None, None, chosen)[:2] == ("http://a:1", "a")
     with pytest.raises(DroverError, match="no context 'lob'"):
         find_connection(None, None, {**env, "DROVER_CONTEXT": "lob"})
     named = {**env, "DROVER_URL": "a:1"}
-    assert find_connection(None, None, named) == ("http://a:1", "a")
-    assert find_connection("127.0.0.1:7070", None, named) == ("http://127.0.0.1:7070", "up")
+    assert find_connection(None, None, named)[:2] == ("http://a:1", "a")
+    assert find_connection("127.0.0.1:7070", None, named)[:2] == ("http://127.0.0.1:7070", "up")
     with_token = {**named, "DROVER_TOKEN": "t"}
-    assert find_connection(None, None, with_token) == ("http://a:1", "t")
-    assert find_connection(None, "given", with_token) == ("http://a:1", "given")
-    assert find_connection("https://[::1]:443/x", "", env) == ("https://[::1]/x", None)
+    assert find_connection(None, None, with_token)[:2] == ("http://a:1", "t")
+    assert find_connection(None, "given", with_token)[:2] == ("http://a:1", "given")
+    assert find_connection("https://[::1]:443/x", "", env)[:2] == ("https://[::1]/x", None)
+    servers["https://c:3"] = {"token": "c", "caFile": "/saved.pem"}
+    contexts.write_text(json.dumps({"current": "https://c:3", "servers": servers}))
+    assert find_connection(None, None, env).tls == ("/saved.pem", None, None)
+    in_variable = {**env, "DROVER_CA_FILE": "/variable.pem"}
+    assert find_connection("https://c:3", "t", in_variable).tls.ca_file == "/variable.pem"
+    given = find_connection("https://c:3", "t", in_variable, ca_file="/given.pem")
+    assert given.tls.ca_file == "/given.pem"
 
 
 @pytest.mark.parametrize(

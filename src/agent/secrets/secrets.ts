@@ -2,7 +2,7 @@
  * Secrets of an attempt: fetched when it starts, handed over as variables or as files that only
  * the task's user can read, and masked in its output.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DroverError } from '../../lib/errors.ts';
 import type { AttemptOrder, AttemptSecrets } from '../../protocol/agent.ts';
@@ -10,13 +10,18 @@ import type { Step } from '../around.ts';
 import { Unprepared, type Preparation } from '../runtimes/around.ts';
 import { MASKS_FILE, masksOf } from './masks.ts';
 
+/** Beside the secrets, which a container sees too. */
+const CA_FILE = 'drover-ca.pem';
+
 export interface SecretStepOptions {
   /** Where jobs that may submit others call. */
   url: string;
+  /** The authority they need to trust for that; empty: a public one. */
+  caFile: string;
   fetchSecrets: (uid: string) => Promise<AttemptSecrets>;
 }
 
-export function secretStep({ url, fetchSecrets }: SecretStepOptions): Step {
+export function secretStep({ url, caFile, fetchSecrets }: SecretStepOptions): Step {
   return {
     needsPreparation: (order) => needsSecrets(order),
     async prepare(preparation) {
@@ -25,6 +30,10 @@ export function secretStep({ url, fetchSecrets }: SecretStepOptions): Step {
       const { values, token } = await fetchOrRefuse(fetchSecrets, order.uid);
       if (token !== null) Object.assign(task.env, { DROVER_URL: url, DROVER_TOKEN: token });
       handOver(preparation, values);
+      if (token !== null && caFile) {
+        copyFileSync(caFile, join(stage, 'secrets', CA_FILE));
+        task.env['DROVER_CA_FILE'] = join(home, 'secrets', CA_FILE);
+      }
       const hidden = masksOf([...Object.values(values), ...(token === null ? [] : [token])]);
       writeFileSync(join(stage, MASKS_FILE), JSON.stringify(hidden), { mode: 0o600 });
       task.env['DROVER_SECRETS'] = join(home, 'secrets');

@@ -7,9 +7,10 @@ import { httpTransport } from '../../agent/transport.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { createLog } from '../../lib/log.ts';
 import { serve } from '../../lib/thread.ts';
+import { trustAgentFiles, type AgentTls } from '../trust.ts';
 import type { ThreadData } from './start.ts';
 
-export interface SpoolThreadOptions {
+export interface SpoolThreadOptions extends AgentTls {
   url: string;
   dataDir: string;
   level: string;
@@ -22,6 +23,8 @@ export interface SpoolCalls {
 }
 
 const { port, options } = workerData as ThreadData<SpoolThreadOptions>;
+const log = createLog('agent', options.level);
+const trust = trustAgentFiles(options, log);
 const transport = httpTransport(options.url);
 const identity = identityFile(join(options.dataDir, 'worker.json'));
 let attempts: SpoolAttempt[] = [];
@@ -30,7 +33,7 @@ const spool = createSpool({
   // Read each time: the worker may have joined anew.
   send: (body) => transport.sendLogs(identity.load()?.token ?? '', body),
   clock: systemClock,
-  log: createLog('agent', options.level),
+  log,
 });
 const calls: SpoolCalls = {
   async follow(found) {
@@ -41,6 +44,7 @@ const calls: SpoolCalls = {
   async close() {
     await spool.close();
     await transport.close();
+    trust.close();
   },
 };
 serve(port, calls);

@@ -130,6 +130,18 @@ describe('who is asked', () => {
     });
     expect(await authenticate('drv_1')).toBeUndefined();
   });
+
+  test('which holds while that coordinator is away, and no longer than it is foreign', async () => {
+    let admit: () => Promise<Principal | undefined> = FOREIGN;
+    const { authenticate } = await setUp({ issuers: [issuer] }, { admit: async () => admit() });
+    await authenticate(tokenFor(60));
+    admit = () => Promise.reject(new DroverError('UNAVAILABLE', 'away'));
+    expect(await authenticate(tokenFor(60))).toMatchObject({ user: 'ada' });
+    admit = () => Promise.resolve(undefined);
+    await expect(authenticate(tokenFor(60))).rejects.toThrow('has left');
+    admit = () => Promise.reject(new DroverError('UNAVAILABLE', 'away'));
+    await expect(authenticate(tokenFor(60))).rejects.toThrow('away');
+  });
 });
 
 test('a server of the proto that lacks both calls is such a one', async () => {

@@ -37,33 +37,48 @@ export async function openAuthenticate(
   const limits = { ...AUTH_LIMITS, ...options.limits };
   const checkJwt = createJwtCheck({ issuers, clock, log, limits });
   const keys = keyFile ? await KeyFile.open({ path: keyFile, clock, log, limits }) : undefined;
+  const admit = createAdmit(coordinator);
   return async (secret) => {
     if (keys && secret.startsWith(GATEWAY_KEY_PREFIX)) {
       const identity = await keys.find(secret);
       if (!identity) return undefined;
       const untilMs = Math.min(identity.expiresAtMs, clock.now() + limits.fileKeyMs);
-      return { ...(await admit(coordinator, identity)), untilMs };
+      return { ...(await admit(identity)), untilMs };
     }
     // A token of somebody who is not configured here is not shown to the controller either.
     if (issuers.length > 0 && looksLikeJwt(secret)) {
       const { identity, untilMs } = await checkJwt(secret);
-      return { ...(await admit(coordinator, identity)), untilMs };
+      return { ...(await admit(identity)), untilMs };
     }
     return unlessUnknown(() => coordinator.authenticate(secret), undefined);
   };
 }
 
 /** The controller knows who has left; a foreign one does not, and takes the issuer's word. */
-async function admit(
+function createAdmit(
   coordinator: Pick<Coordinator, 'admit'>,
-  identity: Identity,
-): Promise<Principal> {
-  const principal = await unlessUnknown(() => coordinator.admit(identity), vouchedFor(identity));
-  if (principal) return principal;
-  throw refused(
-    `${identity.user} has left the tenant ${identity.tenant}, or the tenant is suspended`,
-    'Ask an administrator of this installation.',
-  );
+): (identity: Identity) => Promise<Principal> {
+  // One that never had the call need not be asked for it while it is away.
+  let isForeign = false;
+  return async (identity) => {
+    const ask = async (): Promise<Principal | undefined> => {
+      try {
+        const answer = await coordinator.admit(identity);
+        isForeign = false;
+        return answer;
+      } catch (error) {
+        isForeign ||= isUnknownCall(error);
+        if (isUnknownCall(error) || (isForeign && isAway(error))) return vouchedFor(identity);
+        throw error;
+      }
+    };
+    const principal = await ask();
+    if (principal) return principal;
+    throw refused(
+      `${identity.user} has left the tenant ${identity.tenant}, or the tenant is suspended`,
+      'Ask an administrator of this installation.',
+    );
+  };
 }
 
 function vouchedFor({ issuer, subject, tenant, user, roles }: Identity): Principal {
@@ -82,7 +97,15 @@ async function unlessUnknown<Answer>(
   try {
     return await call();
   } catch (error) {
-    if (error instanceof DroverError && ERRORS[error.code].grpc === UNIMPLEMENTED) return otherwise;
+    if (isUnknownCall(error)) return otherwise;
     throw error;
   }
+}
+
+function isUnknownCall(error: unknown): boolean {
+  return error instanceof DroverError && ERRORS[error.code].grpc === UNIMPLEMENTED;
+}
+
+function isAway(error: unknown): boolean {
+  return error instanceof DroverError && ['UNAVAILABLE', 'TIMEOUT'].includes(error.code);
 }

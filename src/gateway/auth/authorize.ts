@@ -1,6 +1,7 @@
 /** From a request's headers to who is calling, or the reason why not. */
 import type { IncomingMessage } from 'node:http';
 import { DroverError } from '../../lib/errors.ts';
+import { isLoopback } from '../../lib/loopback.ts';
 import type { Principal, Scope } from '../../model/token.ts';
 import type { TokenCache } from './tokenCache.ts';
 
@@ -55,10 +56,5 @@ export function checkScope(principal: Principal | undefined, scope: Scope): Prin
 export function isLocalCall(request: IncomingMessage): boolean {
   const { headers } = request;
   if (headers['x-forwarded-for'] !== undefined || headers.forwarded !== undefined) return false;
-  return isLoopbackAddress(request.socket.remoteAddress ?? '');
-}
-
-export function isLoopbackAddress(address: string): boolean {
-  const plain = address.startsWith('::ffff:') ? address.slice(7) : address;
-  return plain === '::1' || /^127(\.\d{1,3}){3}$/.test(plain);
+  return isLoopback(request.socket.remoteAddress ?? '');
 }

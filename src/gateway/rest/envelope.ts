@@ -2,6 +2,12 @@
 import { z } from 'zod';
 import type { Page } from '../../protocol/coordinator.ts';
 
+/** Of what a gateway apart remembers of jobs, and shows while the coordinator is away. */
+const cachedMeta = {
+  cached: z.literal(true).optional().describe('Not live: as this gateway saw it before'),
+  ageMs: z.number().optional().describe('How old it is at most'),
+  config: z.record(z.string(), z.string()).optional().describe('What a training job asked for'),
+};
 const emptyMeta = z.object({});
 const pageMeta = z.object({
   nextCursor: z.string().nullable().describe('Pass as `cursor` for the next page; null at the end'),
@@ -12,6 +18,12 @@ export const one = <Item extends z.ZodType>(item: Item) =>
 
 export const list = <Item extends z.ZodType>(item: Item) =>
   z.object({ data: z.array(item), meta: pageMeta });
+
+export const oneCached = <Item extends z.ZodType>(item: Item) =>
+  z.object({ data: item, meta: z.object(cachedMeta) });
+
+export const listCached = <Item extends z.ZodType>(item: Item) =>
+  z.object({ data: z.array(item), meta: pageMeta.extend(cachedMeta) });
 
 /** Any id; what is none names nothing, and no database is asked for it. */
 const ID = /^[A-Za-z0-9._-]{1,100}$/;

@@ -6,6 +6,7 @@ import type { App } from '../app.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import { problem } from '../openapi.ts';
 import { PROBLEM_TYPE, problemOf } from '../problem.ts';
+import type { Edge } from '../security/edge.ts';
 import { found, one } from './envelope.ts';
 
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
@@ -23,14 +24,22 @@ const readiness = z.object({
   ready: z.boolean(),
   reasons: z.array(z.string()),
   loops: z.array(loopHealth),
+  warnings: z.array(z.string()).describe('What works and should not stay so'),
 });
 
+const { reasons, loops, warnings: warned } = readiness.shape;
 const unready = problem.extend({
-  reasons: readiness.shape.reasons.optional(),
-  loops: readiness.shape.loops.optional(),
+  reasons: reasons.optional(),
+  loops: loops.optional(),
+  warnings: warned.optional(),
 });
 
-export function healthRoutes(app: App, coordinator: Coordinator, metrics: GatewayMetrics): void {
+export function healthRoutes(
+  app: App,
+  coordinator: Coordinator,
+  { metrics, edge }: { metrics: GatewayMetrics; edge: Edge },
+): void {
+  const warnings = [...edge.exposures];
   app.route({
     method: 'GET',
     url: '/healthz',
@@ -62,12 +71,12 @@ export function healthRoutes(app: App, coordinator: Coordinator, metrics: Gatewa
     },
     handler: async (request, reply) => {
       const state = await coordinator.readiness();
-      if (state.ready) return found(state);
+      if (state.ready) return found({ ...state, warnings });
       const { reasons, loops } = state;
       const detail = reasons.join('; ') || 'The controller gives no reason';
       const failure = problemOf(new DroverError('UNAVAILABLE', detail), request.id);
       reply.header('content-type', PROBLEM_TYPE);
-      return reply.code(503).send({ ...failure, reasons, loops });
+      return reply.code(503).send({ ...failure, reasons, loops, warnings });
     },
   });
 

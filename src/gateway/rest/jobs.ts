@@ -19,9 +19,10 @@ import { quickBatch, quickSpec } from '../../protocol/quickSpecs.ts';
 import { receiptView } from '../../protocol/receipt.ts';
 import { whyView } from '../../protocol/why.ts';
 import type { App } from '../app.ts';
+import { tellAge } from '../cache/cachedCoordinator.ts';
 import type { GatewayLimits } from '../limits.ts';
 import { bodyValidator } from '../validation.ts';
-import { found, jobParams, list, one, page } from './envelope.ts';
+import { found, jobParams, list, listCached, one, oneCached, page } from './envelope.ts';
 import { idempotencyHeader, REPLAYED } from './idempotency.ts';
 
 const submitted = one(z.object({ id: z.string(), state: z.enum(JOB_STATES) }));
@@ -119,9 +120,10 @@ function readRoutes(app: App, coordinator: Coordinator, limits: GatewayLimits): 
       operationId: 'listJobs',
       summary: 'List jobs, newest first',
       querystring: listJobsQuery,
-      response: { 200: list(jobView) },
+      response: { 200: listCached(jobView) },
     },
-    handler: async ({ principal, query }) => page(await coordinator.listJobs(principal, query)),
+    handler: async ({ principal, query }, reply) =>
+      tellAge(reply, page(await coordinator.listJobs(principal, query))),
   });
 
   app.route({
@@ -133,9 +135,10 @@ function readRoutes(app: App, coordinator: Coordinator, limits: GatewayLimits): 
       operationId: 'getJob',
       summary: 'One job',
       params: jobParams,
-      response: { 200: one(jobView) },
+      response: { 200: oneCached(jobView) },
     },
-    handler: async ({ principal, params }) => found(await coordinator.getJob(principal, params.id)),
+    handler: async ({ principal, params }, reply) =>
+      tellAge(reply, found(await coordinator.getJob(principal, params.id))),
   });
 
   app.route({

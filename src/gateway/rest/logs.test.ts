@@ -208,6 +208,19 @@ describe('GET /v1/jobs/{id}/logs', () => {
     third.leave();
   });
 
+  it('ends a stream after its time; the client goes on from there', async () => {
+    const { coordinator, url } = await serve({ streamMs: 150 });
+    coordinator.add('one\n');
+    const client = await new Client().connect(`${url}?follow=true`);
+    await until(() => client.ended);
+    expect([client.texts, client.events.length]).toEqual([['one\n'], 1]);
+    coordinator.add('two\n');
+    coordinator.complete = true;
+    await client.connect(`${url}?follow=true`, client.lastId);
+    await until(() => client.events.at(-1)?.event === 'end');
+    expect(client.texts).toEqual(['one\n', 'two\n']);
+  });
+
   it('ends its streams when the server closes', async () => {
     const { app, url } = await serve({ waitMs: 5000 });
     const client = await new Client().connect(`${url}?follow=true`);

@@ -13,13 +13,13 @@ import type { Clock } from '../../lib/clock.ts';
 import { DroverError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Principal } from '../../model/token.ts';
-import type { Coordinator, LogPage, LogQuery } from '../../protocol/coordinator.ts';
+import type { LogPage, LogQuery } from '../../protocol/coordinator.ts';
 import { logRecord, type AnyRecordView } from '../../protocol/jobs.ts';
 import { queryTime, saysOf, taskIndex, wholeNumber } from '../../protocol/queries.ts';
 import { timeOf } from '../../protocol/times.ts';
-import { jobParams } from './envelope.ts';
-import { followPages, Follows, type ReadPage } from '../stream/follow.ts';
+import { Follows, type LogSource } from '../stream/follow.ts';
 import { describedEvent, resumeHeader, type SseEvent, type SseLimits } from '../stream/sse.ts';
+import { jobParams } from './envelope.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -43,7 +43,7 @@ export const LOG_ROUTE_LIMITS: Readonly<LogRouteLimits> = {
 };
 
 export interface LogRouteOptions {
-  coordinator: Pick<Coordinator, 'readLogs'>;
+  coordinator: LogSource;
   clock: Clock;
   log: Log;
   limits?: Partial<LogRouteLimits & SseLimits>;
@@ -89,7 +89,8 @@ function querySchema(limits: LogRouteLimits) {
 
 export function registerLogRoutes(app: App, options: LogRouteOptions): void {
   const limits = { ...LOG_ROUTE_LIMITS, ...options.limits };
-  const follows = new Follows(limits.streamsPerTenant);
+  const { coordinator: source, clock, log } = options;
+  const follows = new Follows({ ...limits, limits, clock, log });
   // Otherwise a server that closes waits for its followers.
   app.addHook('preClose', async () => follows.endAll());
   app.get(
@@ -126,14 +127,10 @@ export function registerLogRoutes(app: App, options: LogRouteOptions): void {
       // A browser that resumes asks with the same URL: the tail it wanted lies behind it.
       if (tail !== undefined && resumed === undefined) query.tailLines = tail;
       const who = request.principal;
-      const read: ReadPage = (query) => options.coordinator.readLogs(who, request.params.id, query);
-      if (follow === 'false') return sendPage(reply, await read(query));
-      follows.check(who.tenant);
-      const first = await read(query);
-      const stream = follows.open(who.tenant, reply, options);
-      const { waitMs } = limits;
+      const { id: job } = request.params;
+      if (follow === 'false') return sendPage(reply, await source.readLogs(who, job, query));
       const eventsOf = (page: LogPage): SseEvent[] => logEvents(page, (record) => record);
-      await followPages({ stream, read, query, first, eventsOf, waitMs, log: options.log });
+      await follows.follow({ source, who, job, query, eventsOf, reply });
       return reply;
     },
   );

@@ -14,12 +14,12 @@ import {
 import { timeOf } from '../../protocol/times.ts';
 import type { App } from '../app.ts';
 import { CSV_HEAD, csvOf, samplesOf, SeriesTable, type SampleFilter } from '../metricSamples.ts';
-import { followPages, Follows, type ReadPage } from '../stream/follow.ts';
+import { Follows, type LogSource } from '../stream/follow.ts';
 import { describedEvent, resumeHeader, type SseEvent, type SseLimits } from '../stream/sse.ts';
 import { jobParams } from './envelope.ts';
 
 export interface MetricRouteOptions {
-  coordinator: Pick<Coordinator, 'readLogs' | 'getJob'>;
+  coordinator: LogSource & Pick<Coordinator, 'getJob'>;
   clock: Clock;
   log: Log;
   limits: Partial<SseLimits> & { streamsPerTenant: number };
@@ -40,10 +40,11 @@ const answer = z.object({
 });
 
 type Selection = z.infer<typeof metricSelection>;
+type ReadPage = (query: LogQuery) => Promise<LogPage>;
 
 export function metricRoutes(app: App, options: MetricRouteOptions): void {
   const { coordinator, limits, clock, log } = options;
-  const follows = new Follows(limits.streamsPerTenant);
+  const follows = new Follows({ ...limits, limits, waitMs: WAIT_MS, clock, log });
   app.addHook('preClose', async () => follows.endAll());
   app.route({
     method: 'GET',
@@ -108,12 +109,9 @@ export function metricRoutes(app: App, options: MetricRouteOptions): void {
       const filter = filterOf(request.query);
       const after = Number(request.headers['last-event-id'] ?? 0);
       const query = queryOf(request.query, filter, after);
-      const read: ReadPage = (one) => coordinator.readLogs(who, request.params.id, one);
-      follows.check(who.tenant);
-      const first = await read(query);
-      const stream = follows.open(who.tenant, reply, options);
       const eventsOf = (page: LogPage): SseEvent[] => metricEvents(page, filter, asIs);
-      await followPages({ stream, read, query, first, eventsOf, waitMs: WAIT_MS, log });
+      const { id: job } = request.params;
+      await follows.follow({ source: coordinator, who, job, query, eventsOf, reply });
       return reply;
     },
   });

@@ -2,69 +2,98 @@
 import type { FastifyReply } from 'fastify';
 import { DroverError, ERRORS } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
-import type { LogPage, LogQuery } from '../../protocol/coordinator.ts';
+import type { Principal } from '../../model/token.ts';
+import type { Coordinator, LogFollower, LogPage, LogQuery } from '../../protocol/coordinator.ts';
+import { polledPages, streamedPages } from './pages.ts';
 import { openSse, type SseEvent, type SseOptions, type SseStream } from './sse.ts';
 
-export type ReadPage = (query: LogQuery) => Promise<LogPage>;
+/** A coordinator that is elsewhere is followed by one call; one in this process is asked again. */
+export type LogSource = Pick<Coordinator, 'readLogs'> & Partial<LogFollower>;
 
-export interface FollowOptions {
-  stream: SseStream;
-  read: ReadPage;
-  query: LogQuery;
-  first: LogPage;
-  eventsOf: (page: LogPage) => SseEvent[];
+export interface FollowOptions extends SseOptions {
+  /** Follows open at once per tenant, at this gateway. */
+  streamsPerTenant: number;
+  /** How long the controller may hold one read of a follow, and it may outlive its client. */
   waitMs: number;
   log: Log;
 }
 
-export async function followPages(options: FollowOptions): Promise<void> {
-  const { stream, read, first, eventsOf, waitMs, log } = options;
-  const { tailLines: _, ...query } = options.query;
-  try {
-    let page = first;
-    for (;;) {
-      // The next page is read while this one is on its way; a quiet log is waited for meanwhile.
-      const ahead = page.complete ? null : read({ ...query, after: page.next, waitMs });
-      // It may fail before anybody looks at it.
-      ahead?.catch(() => {});
-      if (!(await stream.send(eventsOf(page))) || ahead === null) break;
-      page = await ahead;
-    }
-  } catch (error) {
-    if (!(error instanceof DroverError)) log.error({ err: error }, 'a follow failed');
-    await stream.send([problemEvent(error)]);
-  } finally {
-    stream.end();
-  }
+export interface Follow {
+  source: LogSource;
+  who: Principal;
+  job: string;
+  query: LogQuery;
+  eventsOf: (page: LogPage) => SseEvent[];
+  reply: FastifyReply;
 }
 
-/** Too late for a status: the client learns why, and may resume. */
-function problemEvent(error: unknown): SseEvent {
-  const code = error instanceof DroverError ? error.code : 'INTERNAL';
-  const { status, title } = ERRORS[code];
-  const detail = error instanceof DroverError ? error.message : title;
-  return { event: 'problem', data: JSON.stringify({ code, status, title, detail }) };
-}
+/** A coordinator that says nothing for so long has accepted the stream, and has nothing yet. */
+const ACCEPTED_MS = 1_000;
 
 /** The open follows, counted per tenant. */
 export class Follows {
-  readonly #mostPerTenant: number;
+  readonly #options: FollowOptions;
   readonly #streams = new Set<SseStream>();
   readonly #counts = new Map<string, number>();
 
-  constructor(mostPerTenant: number) {
-    this.#mostPerTenant = mostPerTenant;
+  constructor(options: FollowOptions) {
+    this.#options = options;
   }
 
-  check(tenant: string): void {
-    if ((this.#counts.get(tenant) ?? 0) < this.#mostPerTenant) return;
-    throw new DroverError('TOO_MANY', `${this.#mostPerTenant} follows are open already`, {
+  /** Throws while the answer has not begun; later failures are events. Resolves at the end. */
+  async follow({ source, who, job, query, eventsOf, reply }: Follow): Promise<void> {
+    this.#check(who.tenant);
+    const { clock, log, waitMs } = this.#options;
+    const left = new AbortController();
+    // Also while the first page is waited for.
+    reply.raw.once('close', () => left.abort(new DroverError('UNAVAILABLE', 'the client left')));
+    const { signal } = left;
+    let begun = false;
+    const pages = source.followLogs
+      ? streamedPages({
+          open: (from) => source.followLogs!(who, job, from, signal),
+          begun: () => begun,
+          ...{ query, signal, clock, log },
+        })
+      : polledPages((from) => source.readLogs(who, job, from), query, waitMs);
+    const first = pages.next();
+    await this.#firstOrAccepted(first);
+    begun = true;
+    const stream = this.#open(who.tenant, reply);
+    try {
+      for (let page = await first; !page.done; page = await pages.next()) {
+        if (!(await stream.send(eventsOf(page.value)))) break;
+      }
+    } catch (error) {
+      if (!(error instanceof DroverError)) log.error({ err: error }, 'a follow failed');
+      await stream.send([problemEvent(error, reply.request.id)]);
+    } finally {
+      stream.end();
+      left.abort();
+      await pages.return(undefined);
+    }
+  }
+
+  endAll(): void {
+    for (const stream of this.#streams) stream.end();
+  }
+
+  async #firstOrAccepted(first: Promise<unknown>): Promise<void> {
+    const accepted = Promise.withResolvers<void>();
+    const timer = this.#options.clock.setTimer(ACCEPTED_MS, accepted.resolve);
+    await Promise.race([first, accepted.promise]).finally(() => timer.cancel());
+  }
+
+  #check(tenant: string): void {
+    const { streamsPerTenant } = this.#options;
+    if ((this.#counts.get(tenant) ?? 0) < streamsPerTenant) return;
+    throw new DroverError('TOO_MANY', `${streamsPerTenant} follows are open already`, {
       hint: 'Close some, or read without follow.',
     });
   }
 
-  open(tenant: string, reply: FastifyReply, { clock, limits }: SseOptions): SseStream {
-    const stream = openSse(reply, { clock, ...(limits === undefined ? {} : { limits }) });
+  #open(tenant: string, reply: FastifyReply): SseStream {
+    const stream = openSse(reply, this.#options);
     this.#counts.set(tenant, (this.#counts.get(tenant) ?? 0) + 1);
     this.#streams.add(stream);
     void this.#countDown(tenant, stream);
@@ -78,8 +107,13 @@ export class Follows {
     if (left === 0) this.#counts.delete(tenant);
     else this.#counts.set(tenant, left);
   }
+}
 
-  endAll(): void {
-    for (const stream of this.#streams) stream.end();
-  }
+/** Too late for a status: the client learns why, and may resume. */
+function problemEvent(error: unknown, requestId: string): SseEvent {
+  const code = error instanceof DroverError ? error.code : 'INTERNAL';
+  const { status, title } = ERRORS[code];
+  // What went wrong inside is for the log.
+  const detail = error instanceof DroverError && code !== 'INTERNAL' ? error.message : title;
+  return { event: 'problem', data: JSON.stringify({ code, status, title, detail, requestId }) };
 }

@@ -8,6 +8,8 @@ export interface SseLimits {
   heartbeatMs: number;
   /** A client that takes nothing for so long is cut off; it can resume where it was. */
   stalledMs: number;
+  /** A stream is ended after so long, whatever it does; its client resumes by itself. */
+  streamMs: number;
   /** How long a client that lost the connection is told to wait. */
   retryMs: number;
 }
@@ -15,6 +17,7 @@ export interface SseLimits {
 const SSE_LIMITS: Readonly<SseLimits> = {
   heartbeatMs: 15_000,
   stalledMs: 120_000,
+  streamMs: 3_600_000,
   retryMs: 1_000,
 };
 
@@ -78,9 +81,19 @@ export function openSse(reply: FastifyReply, options: SseOptions): SseStream {
     if (!isOpen) return;
     isOpen = false;
     heartbeat?.cancel();
+    lifetime.cancel();
     proceed?.();
     over.resolve();
   };
+  const end = (): void => {
+    if (isOpen) response.end();
+    closed();
+  };
+  const lifetime = clock.setTimer(limits.streamMs, () => {
+    // What a client does not take would keep the connection open.
+    if (response.writableNeedDrain) response.destroy();
+    end();
+  });
   const roomOrGone = async (): Promise<void> => {
     const stalled = clock.setTimer(limits.stalledMs, () => response.destroy());
     await new Promise<void>((resolve) => {
@@ -121,10 +134,7 @@ export function openSse(reply: FastifyReply, options: SseOptions): SseStream {
       return isOpen;
     },
     whenClosed: over.promise,
-    end() {
-      if (isOpen) response.end();
-      closed();
-    },
+    end,
   };
 }
 

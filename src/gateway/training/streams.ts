@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Principal } from '../../model/token.ts';
-import type { Coordinator, LogPage, LogQuery } from '../../protocol/coordinator.ts';
+import type { LogPage, LogQuery } from '../../protocol/coordinator.ts';
 import type { AnyRecordView } from '../../protocol/jobs.ts';
 import { saysOf, taskIndex, wholeNumber } from '../../protocol/queries.ts';
 import { metricSelection, type MetricSample } from '../../protocol/metrics.ts';
@@ -12,14 +12,14 @@ import type { App } from '../app.ts';
 import { jobParams } from '../rest/envelope.ts';
 import { LOG_ROUTE_LIMITS, logEvents } from '../rest/logs.ts';
 import { metricEvents } from '../rest/metrics.ts';
-import { followPages, Follows, type FollowOptions, type ReadPage } from '../stream/follow.ts';
+import { Follows, type Follow, type LogSource } from '../stream/follow.ts';
 import { resumeHeader as headers, type SseEvent, type SseLimits } from '../stream/sse.ts';
 import { streams } from './envelope.ts';
 import { TRAINING_PREFIX } from './failure.ts';
 import { timeText } from './views.ts';
 
 export interface TrainingStreamOptions {
-  coordinator: Pick<Coordinator, 'readLogs'>;
+  coordinator: LogSource;
   clock: Clock;
   log: Log;
   limits: Partial<SseLimits> & { streamsPerTenant: number };
@@ -30,21 +30,15 @@ const config = { access: 'jobs:read', pace: 'stream' } as const;
 const tags = ['training'];
 
 export function trainingStreamRoutes(app: App, options: TrainingStreamOptions): void {
-  const { coordinator, log } = options;
-  const follows = new Follows(options.limits.streamsPerTenant);
+  const { coordinator, clock, log, limits } = options;
+  const follows = new Follows({ ...limits, limits, waitMs, clock, log });
   // Otherwise a server that closes waits for its followers.
   app.addHook('preClose', async () => follows.endAll());
-  const follow = async (
-    { principal, params }: { principal: Principal; params: { id: string } },
+  const follow = (
+    { principal: who, params }: { principal: Principal; params: { id: string } },
     reply: FastifyReply,
-    { query, eventsOf }: Pick<FollowOptions, 'query' | 'eventsOf'>,
-  ): Promise<void> => {
-    const read: ReadPage = (asked) => coordinator.readLogs(principal, params.id, asked);
-    follows.check(principal.tenant);
-    const first = await read(query);
-    const stream = follows.open(principal.tenant, reply, options);
-    await followPages({ stream, read, query, first, eventsOf, waitMs, log });
-  };
+    what: Pick<Follow, 'query' | 'eventsOf'>,
+  ): Promise<void> => follows.follow({ source: coordinator, who, job: params.id, reply, ...what });
 
   app.route({
     method: 'GET',

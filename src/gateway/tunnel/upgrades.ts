@@ -8,6 +8,7 @@ import { DroverError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Random } from '../../lib/random.ts';
 import type { UpgradeDescription } from '../openapi.ts';
+import { RAW_HEADERS } from '../security/headers.ts';
 
 export interface Upgrade {
   request: IncomingMessage;
@@ -123,7 +124,7 @@ function refuse(socket: Duplex, error: unknown, options: { log: Log; random: Ran
       `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
       'content-type: application/problem+json',
       `content-length: ${Buffer.byteLength(body)}`,
-      'connection: close',
+      `${RAW_HEADERS}connection: close`,
       '',
       body,
     ].join('\r\n'),

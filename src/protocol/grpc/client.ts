@@ -1,6 +1,6 @@
 /** A Coordinator that is somewhere else: the contract over gRPC, for gateways and command line. */
 import type { Principal } from '../../model/token.ts';
-import type { Coordinator, LogPage, LogQuery, Page } from '../coordinator.ts';
+import type { Coordinator, LogFollower, Page, SubmitReply, SubmitRequest } from '../coordinator.ts';
 import type { JobView } from '../jobs.ts';
 import { agentCalls } from './agentCalls.ts';
 import { auditCalls } from './auditCalls.ts';
@@ -12,6 +12,7 @@ import {
 } from './connection.ts';
 import * as fleet from './fleetMessages.ts';
 import * as jobs from './jobMessages.ts';
+import { logCalls } from './logCalls.ts';
 import { checkpointCalls } from './checkpointCalls.ts';
 import { dataCalls } from './dataCalls.ts';
 import { policyCalls } from './policyMessages.ts';
@@ -20,7 +21,7 @@ import { tenantCalls } from './tenantCalls.ts';
 import { specToWire } from './specMessages.ts';
 import * as w from './wire.ts';
 
-export type GrpcCoordinator = Coordinator & { close(): void };
+export type GrpcCoordinator = Coordinator & LogFollower & { close(): void };
 
 export function createGrpcCoordinator(options: GrpcCoordinatorOptions): GrpcCoordinator {
   const connection = connect(options);
@@ -35,6 +36,7 @@ export function createGrpcCoordinator(options: GrpcCoordinatorOptions): GrpcCoor
     ...tenantCalls(connection),
     ...agentCalls(connection),
     ...gatewayCalls(connection),
+    ...logCalls(connection),
     close: () => connection.close(),
   };
 }
@@ -53,22 +55,10 @@ function jobCalls(
   | 'listAttempts'
   | 'listEvents'
   | 'waitJob'
-  | 'readLogs'
 > {
   const { coordinator, call, by } = connection;
   return {
-    async submit(who, { specs, idempotencyKey, bodyHash }) {
-      const request = {
-        specs: specs.map(specToWire),
-        idempotencyKey: idempotencyKey ?? undefined,
-        bodyHash: bodyHash ?? undefined,
-      };
-      return call(
-        by(who),
-        (options) => coordinator.submitJobs(request, options),
-        ({ ids, replayed }) => ({ ids, replayed }),
-      );
-    },
+    submit: (who, request) => submit(connection, who, request),
     getJob: (who, id) =>
       call(
         by(who),
@@ -115,8 +105,32 @@ function jobCalls(
         (response) => pageOf(response.events.map(jobs.eventFromWire), response.nextCursor),
       ),
     waitJob: (who, id, waitMs) => waitJob(connection, who, id, waitMs),
-    readLogs: (who, job, query) => readLogs(connection, who, job, query),
   };
+}
+
+/** One job is what most send, and what a coordinator of others is sure to take. */
+async function submit(
+  { coordinator, call, by }: Connection,
+  who: Principal,
+  { specs, ...sent }: SubmitRequest,
+): Promise<SubmitReply> {
+  const common = {
+    idempotencyKey: sent.idempotencyKey ?? undefined,
+    bodyHash: sent.bodyHash ?? undefined,
+  };
+  const [spec, ...others] = specs.map(specToWire);
+  if (spec && others.length === 0) {
+    return call(
+      by(who),
+      (options) => coordinator.submitJob({ ...common, spec }, options),
+      ({ id, replayed }) => ({ ids: [id], replayed }),
+    );
+  }
+  return call(
+    by(who),
+    (options) => coordinator.submitJobs({ ...common, specs: specs.map(specToWire) }, options),
+    ({ ids, replayed }) => ({ ids, replayed }),
+  );
 }
 
 async function waitJob(
@@ -137,35 +151,6 @@ async function waitJob(
     );
     if (job.endedAtMs !== null || performance.now() >= deadline) return job;
   }
-}
-
-async function readLogs(
-  { coordinator, call, by }: Connection,
-  who: Principal,
-  job: string,
-  query: LogQuery,
-): Promise<LogPage> {
-  // A shorter wait than asked for is within the contract: the caller asks again.
-  const waitMs = Math.min(query.waitMs, WAIT_PIECE_MS);
-  const request = {
-    job,
-    after: w.toBigint(query.after),
-    task: query.task,
-    sinceMs: w.toBigintOrNone(query.sinceMs),
-    tailLines: query.tailLines,
-    waitMs: w.toBigint(waitMs),
-    metrics: query.metrics ?? false,
-  };
-  return call(
-    by(who),
-    (options) => coordinator.readLogs(request, options),
-    ({ records, next, complete }) => ({
-      records: records.map(jobs.logRecordFromWire),
-      next: w.toNumber(next),
-      complete,
-    }),
-    waitMs,
-  );
 }
 
 function fleetCalls({

@@ -1,20 +1,19 @@
 /** The connection behind a remote Coordinator: metadata, time limits, and errors made whole. */
-import type { ClientHttp2Stream, Http2Session } from 'node:http2';
 import { type CallOptions, type Client, createClient } from '@connectrpc/connect';
-import { createGrpcTransport, Http2SessionManager } from '@connectrpc/connect-node';
 import { DroverError } from '../../lib/errors.ts';
+import { silentLog, type Log } from '../../lib/log.ts';
+import { isLoopback } from '../../lib/loopback.ts';
 import { systemRandom, type Random } from '../../lib/random.ts';
+import type { Pems } from '../../lib/tls/pems.ts';
 import type { Principal } from '../../model/token.ts';
 import { Agent } from '../gen/drover/v1/agent_pb.ts';
 import { Coordinator as CoordinatorService } from '../gen/drover/v1/coordinator_pb.ts';
-import { isLoopback } from './address.ts';
+import { requestScope } from '../requestScope.ts';
 import { METADATA, principalToMetadata, WRONG_SECRET } from './caller.ts';
-import { fromConnectError } from './errors.ts';
-import { GRPC_LIMITS, sessionOptions, type GrpcLimits } from './limits.ts';
-
-/** A connection with calls on it that does not answer this often is given up. */
-const PING_INTERVAL_MS = 10_000;
-const PING_TIMEOUT_MS = 5_000;
+import { Channel, StreamChannels } from './channel.ts';
+import { failureOf } from './errors.ts';
+import { GRPC_LIMITS, type GrpcLimits } from './limits.ts';
+import { createTransport } from './transport.ts';
 
 export interface GrpcCoordinatorOptions {
   /** grpc://host:port, or grpcs://host:port with TLS. */
@@ -23,103 +22,145 @@ export interface GrpcCoordinatorOptions {
   apiSecret?: string;
   /** For users: calls are made as the token's owner, and the principal given is not looked at. */
   token?: string;
-  /** PEM. `ca` when the server's certificate is not signed by a public one; the rest for mTLS. */
-  tls?: { ca?: string; cert?: string; key?: string };
+  /**
+   * `ca` when the server's certificate is not signed by a public one; the rest for mTLS. Read for
+   * each connection, so that a new one is made with what is there by then.
+   */
+  tls?: Pems;
   /** Allows clear text to another machine. */
   insecure?: boolean;
   limits?: Partial<GrpcLimits>;
   random?: Random;
+  /** Told what callers may not see of failures. */
+  log?: Log;
 }
 
 /** A wait is asked for in pieces, so that a dead connection is noticed and proxies keep it open. */
 export const WAIT_PIECE_MS = 20_000;
+
+type Metadata = Record<string, string>;
 
 export interface Connection {
   coordinator: Client<typeof CoordinatorService>;
   agent: Client<typeof Agent>;
   /** Makes one call and reads its answer; every failure is a DroverError. */
   call: <Response, Result>(
-    metadata: Record<string, string>,
+    metadata: Metadata,
     rpc: (options: CallOptions) => Promise<Response>,
     read: (response: Response) => Result,
     waitMs?: number,
   ) => Promise<Result>;
+  /** The same of a call that is answered piece by piece, until the signal comes. */
+  stream: <Response, Result>(
+    metadata: Metadata,
+    rpc: (options: CallOptions) => AsyncIterable<Response>,
+    read: (response: Response) => Result,
+    signal: AbortSignal,
+  ) => AsyncIterable<Result>;
   /** Metadata of a call on somebody's behalf. */
-  by: (who: Principal) => Record<string, string>;
+  by: (who: Principal) => Metadata;
   close: () => void;
 }
 
 export function connect(options: GrpcCoordinatorOptions): Connection {
-  const { apiSecret, token, random = systemRandom } = options;
+  const { apiSecret, token, random = systemRandom, log = silentLog } = options;
   const limits = { ...GRPC_LIMITS, ...options.limits };
-  const baseUrl = httpUrl(options);
-  const ping = { pingIntervalMs: PING_INTERVAL_MS, pingTimeoutMs: PING_TIMEOUT_MS };
-  const sessionManager = new WideSessionManager(limits.connectionWindowBytes, baseUrl, ping, {
-    ...sessionOptions(limits),
-    ...options.tls,
-  });
-  const transport = createGrpcTransport({
-    baseUrl,
-    sessionManager,
-    acceptCompression: [],
-    readMaxBytes: limits.responseBytes,
-    writeMaxBytes: limits.requestBytes,
-  });
-  const closed = new AbortController();
+  const { calls, streams } = openChannels(options, limits);
+  const transport = createTransport({ calls, streams, limits });
   const secret = apiSecret === undefined ? {} : { [METADATA.apiSecret]: apiSecret };
   const bearer = token === undefined ? {} : { [METADATA.authorization]: `Bearer ${token}` };
+  const headersOf = (metadata: Metadata): Metadata => {
+    const requestId = requestScope.getStore() ?? random.hex(8);
+    const headers = { [METADATA.requestId]: requestId, ...bearer, ...secret, ...metadata };
+    refuseUnprintable(headers[METADATA.authorization] ?? '');
+    return headers;
+  };
   return {
     coordinator: createClient(CoordinatorService, transport),
     agent: createClient(Agent, transport),
     async call(metadata, rpc, read, waitMs = 0) {
-      const headers = { [METADATA.requestId]: random.hex(8), ...bearer, ...secret, ...metadata };
-      refuseUnprintable(headers);
+      const headers = headersOf(metadata);
       const timeoutMs = limits.unaryMs + waitMs;
-      const response = await rpc({ headers, timeoutMs, signal: closed.signal }).catch(
-        (error: unknown) => {
-          throw notTheUsers(fromConnectError(error));
-        },
-      );
+      const response = await rpc({ headers, timeoutMs }).catch((error: unknown) => {
+        throw told(error, headers, log);
+      });
       return readAnswer(response, read);
+    },
+    async *stream(metadata, rpc, read, signal) {
+      const headers = headersOf(metadata);
+      try {
+        for await (const response of rpc({ headers, timeoutMs: limits.streamMs, signal })) {
+          yield readAnswer(response, read);
+        }
+      } catch (error) {
+        // Whoever left is told nothing.
+        if (signal.aborted) return;
+        throw told(error, headers, log);
+      }
     },
     by: (who) => (apiSecret === undefined ? {} : principalToMetadata(who)),
     close() {
-      closed.abort(new DroverError('UNAVAILABLE', 'the connection to the controller was closed'));
-      sessionManager.abort();
+      calls.close();
+      streams.close();
     },
   };
 }
 
-/** Node can widen a connection's window only once it is there, and Connect opens it by itself. */
-class WideSessionManager extends Http2SessionManager {
-  readonly #wide = new WeakSet<Http2Session>();
-  readonly #windowBytes: number;
-
-  constructor(windowBytes: number, ...session: ConstructorParameters<typeof Http2SessionManager>) {
-    super(...session);
-    this.#windowBytes = windowBytes;
-  }
-
-  override async request(
-    ...call: Parameters<Http2SessionManager['request']>
-  ): Promise<ClientHttp2Stream> {
-    const stream = await super.request(...call);
-    const { session } = stream;
-    if (session && !this.#wide.has(session)) {
-      this.#wide.add(session);
-      session.setLocalWindowSize(this.#windowBytes);
-    }
-    return stream;
-  }
+function openChannels(
+  options: GrpcCoordinatorOptions,
+  limits: GrpcLimits,
+): { calls: Channel; streams: StreamChannels } {
+  const { tls = {} } = options;
+  const common = { origin: httpUrl(options), tls };
+  // A reader that is slow or stuck holds this much here; and there may be thousands of them.
+  const forStreams = { ...limits, streamWindowBytes: limits.followWindowBytes };
+  return {
+    calls: new Channel({ ...common, limits, held: true }),
+    streams: new StreamChannels(
+      { ...common, limits: forStreams, held: false },
+      limits.followsPerConnection,
+    ),
+  };
 }
 
+/** What the caller may know; the rest goes to the log, under the id that the caller is given. */
+function told(thrown: unknown, headers: Metadata, log: Log): DroverError {
+  const { error, withheld } = failureOf(thrown);
+  const requestId = headers[METADATA.requestId];
+  if (withheld) {
+    const coordinator_error = JSON.parse(withoutSecrets(JSON.stringify(withheld), headers));
+    const level = error.code === 'INTERNAL' ? 'error' : 'warn';
+    log[level]({ requestId, coordinator_error }, `a call failed: ${error.message}`);
+  }
+  if (error.message === WRONG_SECRET) return untrusted();
+  const { hint } = error;
+  return new DroverError(error.code, withoutSecrets(error.message, headers), {
+    ...(hint !== undefined && { hint: withoutSecrets(hint, headers) }),
+  });
+}
+
+/** A coordinator may repeat what it was sent; that goes no further. */
+function withoutSecrets(text: string, headers: Metadata): string {
+  let safe = text;
+  for (const [name, value] of Object.entries(headers)) {
+    if (OPEN_METADATA.has(name) || value.length < SHORTEST_SECRET) continue;
+    safe = safe.replaceAll(value.replace(/^Bearer /, ''), '[redacted]');
+  }
+  return safe;
+}
+
+/** Everything else that is sent with a call is for the coordinator's eyes. */
+const OPEN_METADATA: ReadonlySet<string> = new Set(
+  Object.values(METADATA).filter((name) => !['authorization', 'x-api-secret'].includes(name)),
+);
+/** Shorter ones are words that stand anywhere; no secret is that short. */
+const SHORTEST_SECRET = 8;
+
 /** A user whose gateway is not trusted must not be told that his token is wrong. */
-function notTheUsers(error: DroverError): DroverError {
-  if (error.message !== WRONG_SECRET) return error;
+function untrusted(): DroverError {
   const detail = 'the controller does not trust this gateway: their secrets differ';
   return new DroverError('UNAVAILABLE', detail, {
     hint: 'Start both with the same DROVER_GRPC_API_SECRET, or the same grpc.apiSecretFile.',
-    cause: error,
   });
 }
 
@@ -140,11 +181,10 @@ function httpUrl({ url, insecure }: GrpcCoordinatorOptions): string {
 }
 
 /** A token can come from anybody; one that no header can carry is nobody's. */
-function refuseUnprintable(headers: Record<string, string>): void {
-  for (const [name, value] of Object.entries(headers)) {
-    if (/^[\x20-\x7e]*$/.test(value)) continue;
-    throw new DroverError('UNAUTHENTICATED', `${name} holds characters no token has`);
-  }
+function refuseUnprintable(authorization: string): void {
+  if (/^[\x20-\x7e]*$/.test(authorization)) return;
+  const detail = `${METADATA.authorization} holds characters no token has`;
+  throw new DroverError('UNAUTHENTICATED', detail);
 }
 
 /** An answer we cannot read is the controller's fault, not the user's. */

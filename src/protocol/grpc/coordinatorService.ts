@@ -1,14 +1,12 @@
 /** drover.v1.Coordinator on top of the contract: check, translate, call, translate back. */
-import { createHash } from 'node:crypto';
 import type { ServiceImpl } from '@connectrpc/connect';
 import { z } from 'zod';
 import { DroverError } from '../../lib/errors.ts';
-import { PRIORITIES, type JobSpec } from '../../model/job.ts';
+import { PRIORITIES } from '../../model/job.ts';
 import type { Coordinator } from '../coordinator.ts';
 import { createToken } from '../fleet.ts';
 import type { Coordinator as CoordinatorService } from '../gen/drover/v1/coordinator_pb.ts';
 import { listJobsQuery } from '../jobs.ts';
-import { submitBatch } from '../jobSpec.ts';
 import { callerKey, principalOf, requireGateway } from './caller.ts';
 import { parse } from './check.ts';
 import * as fleet from './fleetMessages.ts';
@@ -21,11 +19,9 @@ import { dataMethods } from './dataService.ts';
 import { policyMethods } from './policyMessages.ts';
 import { scheduleMethods } from './scheduleService.ts';
 import { tenantMethods } from './tenantService.ts';
-import { specFromWire } from './specMessages.ts';
+import { submitMethods } from './submitService.ts';
 import { toNumber, toNumberOrNull, jobState, tokenKind } from './wire.ts';
 import { priority as priorities } from './wire.ts';
-
-const idempotencyKey = z.string().min(1).max(255).optional();
 
 export interface ServiceOptions {
   coordinator: Coordinator;
@@ -38,6 +34,7 @@ export function coordinatorService(
   options: ServiceOptions,
 ): ServiceImpl<typeof CoordinatorService> {
   return {
+    ...submitMethods(options.coordinator),
     ...jobMethods(options),
     ...historyMethods(options),
     ...logMethods(options),
@@ -60,19 +57,9 @@ function jobMethods({
   coordinator,
   limits,
 }: ServiceOptions): Methods<
-  'submitJobs' | 'getJob' | 'listJobs' | 'cancelJob' | 'setJobPriority' | 'waitJob' | 'getQueue'
+  'getJob' | 'listJobs' | 'cancelJob' | 'setJobPriority' | 'waitJob' | 'getQueue'
 > {
   return {
-    async submitJobs(request, context) {
-      const specs = parse(submitBatch, { jobs: request.specs.map(specFromWire) }).jobs;
-      const key = parse(idempotencyKey, request.idempotencyKey);
-      const hash = request.bodyHash ?? (key === undefined ? null : hashOf(specs));
-      return coordinator.submit(principalOf(context), {
-        specs,
-        idempotencyKey: key ?? null,
-        bodyHash: hash,
-      });
-    },
     async getJob({ id }, context) {
       return { job: jobs.jobToWire(await coordinator.getJob(principalOf(context), id)) };
     },
@@ -242,16 +229,4 @@ function gatewayMethods({
       return { text: await coordinator.metrics() };
     },
   };
-}
-
-function hashOf(specs: JobSpec[]): string {
-  const body = specs.map((spec) => [spec, sorted(spec.env), sorted(spec.labels)]);
-  const text = JSON.stringify(body, (key, value) =>
-    key === 'env' || key === 'labels' ? undefined : value,
-  );
-  return createHash('sha256').update(text).digest('hex');
-}
-
-function sorted(map: Record<string, string>): string[][] {
-  return Object.entries(map).toSorted(([a], [b]) => (a < b ? -1 : 1));
 }

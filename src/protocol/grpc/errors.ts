@@ -36,47 +36,81 @@ function describe(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-/** What the caller of a client gets: the same error as from a Coordinator in its own process. */
-export function fromConnectError(error: unknown): DroverError {
-  if (error instanceof DroverError) return error;
-  const status = ConnectError.from(error);
-  const detail = status.findDetails(ErrorDetailSchema)[0];
-  if (detail && isErrorCode(detail.code)) {
-    const hint = detail.hint === '' ? {} : { hint: detail.hint };
-    return new DroverError(detail.code, status.rawMessage, { ...hint, cause: error });
-  }
-  return new DroverError(codeOfStatus(status), status.rawMessage, { cause: error });
+/** A failed call, as its caller may know it. */
+export interface Failure {
+  error: DroverError;
+  /** What the coordinator said, where that is for the log alone. */
+  withheld?: { status: string; message: string; details: string[] };
 }
+
+/** Of what another side says, so much is handed on. */
+const LONGEST_MESSAGE = 2_000;
+
+/**
+ * What a client makes of a failed call. An error of Drover's own comes as from a coordinator in the
+ * same process; of others only those words are handed on that a status means for the user.
+ */
+export function failureOf(thrown: unknown): Failure {
+  if (thrown instanceof DroverError) return { error: thrown };
+  const status = ConnectError.from(thrown);
+  const kind = kindOf(status);
+  const detail = status.findDetails(ErrorDetailSchema)[0];
+  const message = status.rawMessage.slice(0, LONGEST_MESSAGE);
+  if (kind.words !== undefined) {
+    return { error: new DroverError(kind.code, kind.words), withheld: wordsOf(status) };
+  }
+  // A detail that contradicts its status was not written by Drover.
+  if (detail && isErrorCode(detail.code) && agrees(detail.code, status.code)) {
+    const hint = detail.hint === '' ? {} : { hint: detail.hint.slice(0, LONGEST_MESSAGE) };
+    return { error: new DroverError(detail.code, message, hint) };
+  }
+  return { error: new DroverError(kind.code, message || ERRORS[kind.code].title) };
+}
+
+function wordsOf(status: ConnectError): NonNullable<Failure['withheld']> {
+  const details = status.details.map((detail) => {
+    if ('desc' in detail) return detail.desc.typeName;
+    const text = Buffer.from(detail.value)
+      .toString()
+      .replaceAll(/[^\P{C}\n]+/gu, ' ');
+    return `${detail.type}: ${text.trim()}`;
+  });
+  const { cause } = status;
+  if (cause instanceof Error) details.push(describe(cause));
+  return { status: Code[status.code], message: status.rawMessage, details };
+}
+
+const agrees = (code: ErrorCode, status: number): boolean => ERRORS[code].grpc === status;
 
 function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(ERRORS, code);
 }
 
-/** For statuses without our detail: from the network, from Connect, from a foreign server. */
-const CODES: Record<Code, ErrorCode> = {
-  [Code.Canceled]: 'UNAVAILABLE',
-  [Code.Unknown]: 'INTERNAL',
-  [Code.InvalidArgument]: 'INVALID_ARGUMENT',
-  [Code.DeadlineExceeded]: 'TIMEOUT',
-  [Code.NotFound]: 'NOT_FOUND',
-  [Code.AlreadyExists]: 'CONFLICT',
-  [Code.PermissionDenied]: 'PERMISSION_DENIED',
-  [Code.ResourceExhausted]: 'TOO_MANY',
-  [Code.FailedPrecondition]: 'CONFLICT',
-  [Code.Aborted]: 'UNAVAILABLE',
-  [Code.OutOfRange]: 'INVALID_ARGUMENT',
-  [Code.Unimplemented]: 'METHOD_NOT_ALLOWED',
-  [Code.Internal]: 'INTERNAL',
-  [Code.Unavailable]: 'UNAVAILABLE',
-  [Code.DataLoss]: 'INTERNAL',
-  [Code.Unauthenticated]: 'UNAUTHENTICATED',
+interface Kind {
+  code: ErrorCode;
+  /** Said instead of the coordinator's own words. */
+  words?: string;
+}
+
+const INSIDE: Kind = { code: 'INTERNAL', words: 'The coordinator failed inside' };
+
+/** The one table of statuses. What is not named fell out of some machine: nobody may see how. */
+const KINDS: Partial<Record<Code, Kind>> = {
+  [Code.InvalidArgument]: { code: 'INVALID_ARGUMENT' },
+  [Code.NotFound]: { code: 'NOT_FOUND' },
+  [Code.AlreadyExists]: { code: 'CONFLICT' },
+  [Code.PermissionDenied]: { code: 'PERMISSION_DENIED' },
+  [Code.Unauthenticated]: { code: 'UNAUTHENTICATED' },
+  [Code.FailedPrecondition]: { code: 'CONFLICT' },
+  [Code.ResourceExhausted]: { code: 'TOO_MANY' },
+  [Code.DeadlineExceeded]: { code: 'TIMEOUT', words: 'The coordinator did not answer in time' },
+  [Code.Unavailable]: { code: 'UNAVAILABLE', words: 'The coordinator cannot be reached now' },
+  [Code.Unimplemented]: { code: 'NOT_IMPLEMENTED', words: 'This coordinator has no such call' },
 };
 
-function codeOfStatus(status: ConnectError): ErrorCode {
-  // The stream broke before a status came. Connect calls that internal; nothing is wrong inside.
-  const cause = status.cause as NodeJS.ErrnoException | undefined;
-  if (cause?.code?.startsWith('ERR_HTTP2_')) return 'UNAVAILABLE';
+function kindOf(status: ConnectError): Kind {
   // Connect has one status for "too large" and "too many"; only its words tell them apart.
   const tooLarge = /larger than configured (read|write)MaxBytes/.test(status.rawMessage);
-  return tooLarge ? 'BODY_TOO_LARGE' : CODES[status.code];
+  if (tooLarge && status.code === Code.ResourceExhausted) return { code: 'BODY_TOO_LARGE' };
+  return KINDS[status.code] ?? INSIDE;
 }

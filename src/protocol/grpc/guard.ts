@@ -49,12 +49,16 @@ export interface GuardOptions {
   log: Log;
 }
 
+export function limitOf(method: unknown, limits: GrpcLimits): { limitMs: number; isHeld: boolean } {
+  const isHeld = HELD.has(method);
+  return { limitMs: isHeld ? limits.heldMs + limits.unaryMs : limits.unaryMs, isHeld };
+}
+
 export function guard({ limits, closing, log }: GuardOptions): Interceptor {
   return (next) => async (request) => {
     const requestId = request.header.get(METADATA.requestId) ?? '';
-    const held = HELD.has(request.method);
-    const limitMs = held ? limits.heldMs + limits.unaryMs : limits.unaryMs;
-    const signals = held ? [request.signal, closing] : [request.signal];
+    const { limitMs, isHeld } = limitOf(request.method, limits);
+    const signals = isHeld ? [request.signal, closing] : [request.signal];
     try {
       const response = await bounded(next(request), limitMs, signals);
       if (!response.stream) return response;

@@ -1,6 +1,7 @@
 /** Jobs, tasks, attempts, events and logs between our types and the generated ones. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { EventKind } from '../../model/event.ts';
+import type { LogPage } from '../coordinator.ts';
 import type * as wire from '../gen/drover/v1/job_pb.ts';
 import {
   type AttemptView,
@@ -33,18 +34,18 @@ export function jobToWire(job: JobView): MessageInitShape<typeof wire.JobSchema>
 
 export function jobFromWire(sent: wire.Job | undefined): JobView {
   const message = w.need(sent, 'job');
-  const { $typeName: _, $unknown: __, ...tasks } = w.need(message.tasks, 'job.tasks');
   return {
     id: message.id,
     name: message.name,
     state: w.jobState.toWord(message.state),
     reason: message.reason,
-    kind: w.jobKind.toWord(message.kind),
+    // Another's coordinator may know neither kinds nor bands nor tasks.
+    kind: w.jobKind.toWordOrNone(message.kind) ?? 'batch',
     cluster: message.cluster,
     tenant: message.tenant,
     owner: message.owner,
     submittingPrincipal: message.submittingPrincipal,
-    priority: w.priority.toWord(message.priority),
+    priority: w.priority.toWordOrNone(message.priority) ?? 'batch',
     pool: message.pool,
     createdAtMs: w.toNumber(message.createdAtMs),
     startedAtMs: w.toNumberOrNull(message.startedAtMs),
@@ -53,9 +54,15 @@ export function jobFromWire(sent: wire.Job | undefined): JobView {
     parent: message.parent ?? null,
     root: message.root ?? null,
     exitCode: message.exitCode ?? null,
-    tasks,
+    tasks: taskCountsFromWire(message.tasks),
     ...(message.spec && { spec: specFromWire(message.spec) }),
   };
+}
+
+function taskCountsFromWire(sent: wire.TaskCounts | undefined): JobView['tasks'] {
+  const none = { total: 0, pending: 0, running: 0, succeeded: 0, failed: 0 };
+  const { $typeName: _, $unknown: __, ...counts } = sent ?? {};
+  return { ...none, cancelled: 0, unschedulable: 0, ...counts };
 }
 
 export function taskToWire(task: TaskView): MessageInitShape<typeof wire.TaskSchema> {
@@ -202,9 +209,7 @@ export function queueEntryFromWire(message: wire.QueueEntry): QueueEntry {
   };
 }
 
-export function logRecordToWire(
-  record: AnyRecordView,
-): MessageInitShape<typeof wire.LogRecordSchema> {
+function logRecordToWire(record: AnyRecordView): MessageInitShape<typeof wire.LogRecordSchema> {
   const { text, base64, ...rest } = record;
   return {
     ...rest,
@@ -219,7 +224,7 @@ export function logRecordToWire(
   };
 }
 
-export function logRecordFromWire(message: wire.LogRecord): AnyRecordView {
+function logRecordFromWire(message: wire.LogRecord): AnyRecordView {
   const content = message.content;
   return {
     seq: w.toNumber(message.seq),
@@ -233,4 +238,19 @@ export function logRecordFromWire(message: wire.LogRecord): AnyRecordView {
       ? { base64: Buffer.from(content.value).toString('base64') }
       : { text: content.value ?? '' }),
   };
+}
+
+/** What a page of output and one of what is measured have in common, unary and in a stream. */
+interface WirePage {
+  records: wire.LogRecord[];
+  next: bigint;
+  complete: boolean;
+}
+
+export function logPageToWire({ records, next, complete }: LogPage) {
+  return { records: records.map(logRecordToWire), next: w.toBigint(next), complete };
+}
+
+export function logPageFromWire({ records, next, complete }: WirePage): LogPage {
+  return { records: records.map(logRecordFromWire), next: w.toNumber(next), complete };
 }

@@ -28,6 +28,10 @@ export interface GrpcLimits {
    */
   streamWindowBytes: number;
   connectionWindowBytes: number;
+  /** The same of a stream that is followed: a reader that is stuck holds as much in memory. */
+  followWindowBytes: number;
+  /** A client opens another connection for more; servers that take fewer say so themselves. */
+  followsPerConnection: number;
   /** How long a stop waits for calls in progress. */
   drainMs: number;
 }
@@ -44,6 +48,8 @@ export const GRPC_LIMITS: GrpcLimits = {
   connectionMegabytes: 512,
   streamWindowBytes: 1024 * 1024,
   connectionWindowBytes: 16 * 1024 * 1024,
+  followWindowBytes: 256 * 1024,
+  followsPerConnection: 100,
   drainMs: 5_000,
 };
 

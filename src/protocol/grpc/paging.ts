@@ -17,5 +17,3 @@ export function pageOf(page: PageRequest | undefined): PageQuery {
 export function taskPageOf(page: PageRequest | undefined, task: number | undefined): TaskPageQuery {
   return parse(taskPageQuery, { ...pageFields(page), ...(task !== undefined && { task }) });
 }
-
-/** For clients that send a key and no hash. Maps have no order on the wire, so theirs is sorted. */

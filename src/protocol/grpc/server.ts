@@ -14,29 +14,36 @@ import {
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse,
 } from '@connectrpc/connect-node';
+import type { AddressList } from '../../lib/addressList.ts';
 import { DroverError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
+import { isLoopback } from '../../lib/loopback.ts';
 import { systemRandom, type Random } from '../../lib/random.ts';
+import type { TlsSource } from '../../lib/tls/files.ts';
+import { gateConnections } from '../../lib/tls/gate.ts';
+import { tlsServerOptions } from '../../lib/tls/options.ts';
 import type { Coordinator } from '../coordinator.ts';
 import { Agent } from '../gen/drover/v1/agent_pb.ts';
 import { Coordinator as CoordinatorService } from '../gen/drover/v1/coordinator_pb.ts';
 import { Health } from '../gen/grpc/health/v1/health_pb.ts';
-import { isLoopback } from './address.ts';
 import { agentService } from './agentService.ts';
 import { coordinatorService } from './coordinatorService.ts';
 import { gate, guard } from './guard.ts';
 import { healthService } from './healthService.ts';
 import { GRPC_LIMITS, sessionOptions, type GrpcLimits } from './limits.ts';
+import { unaryHandlers } from './unaryServer.ts';
 
 export interface GrpcServerOptions {
   coordinator: Coordinator;
   host: string;
   /** 0 takes any free one. */
   port: number;
-  /** PEM. With `ca`, clients must show a certificate signed by it. */
-  tls?: { cert: string; key: string; ca?: string };
+  /** With `ca`, clients must show a certificate signed by it. New ones serve new connections. */
+  tls?: TlsSource;
   /** Allows clear text on an address other machines can reach. */
   insecure?: boolean;
+  /** Who may connect, beside processes on this machine. Unset or empty: anybody. */
+  allow?: AddressList;
   /** Gateways that know it may call on behalf of any user. Unset: none may. */
   apiSecret?: string;
   log: Log;
@@ -54,8 +61,13 @@ export async function createGrpcServer(options: GrpcServerOptions): Promise<Grpc
   refuseClearText(options);
   const limits = { ...GRPC_LIMITS, ...options.limits };
   const closing = new AbortController();
-  const handlers = createHandlers(options, limits, closing.signal);
+  const routes = createRoutes(options, limits, closing.signal);
   const server = createHttpServer(options, limits);
+  const { allow, log } = options;
+  if (allow && !allow.isEmpty) {
+    const admits = (address: string): boolean => isLoopback(address) || allow.has(address);
+    gateConnections(server, admits, (address) => log.debug({ address }, 'not in server.allow'));
+  }
   const sessions = new Set<ServerHttp2Session>();
   server.on('session', (session) => {
     sessions.add(session);
@@ -63,7 +75,7 @@ export async function createGrpcServer(options: GrpcServerOptions): Promise<Grpc
     session.on('close', () => sessions.delete(session));
   });
   server.on('request', (request, response) => {
-    void serve(handlers, request, response, options.log);
+    void serve(routes, request, response, options.log);
   });
   // Broken clients end their own connection only; without a listener some would end the process.
   for (const event of ['sessionError', 'tlsClientError', 'clientError']) {
@@ -86,12 +98,18 @@ function refuseClearText({ host, tls, insecure }: GrpcServerOptions): void {
   });
 }
 
-function createHandlers(
+interface Routes {
+  unary: ReadonlyMap<string, ReturnType<typeof unaryHandlers>[number][1]>;
+  streams: ReadonlyMap<string, UniversalHandler>;
+}
+
+function createRoutes(
   options: GrpcServerOptions,
   limits: GrpcLimits,
   closing: AbortSignal,
-): Map<string, UniversalHandler> {
+): Routes {
   const { coordinator, apiSecret, log, random = systemRandom } = options;
+  const requestGate = gate({ coordinator, apiSecret, log, random });
   const router = createConnectRouter({
     grpc: true,
     grpcWeb: false,
@@ -101,13 +119,21 @@ function createHandlers(
     readMaxBytes: limits.requestBytes,
     writeMaxBytes: limits.responseBytes,
     maxTimeoutMs: limits.streamMs,
-    requestGate: gate({ coordinator, apiSecret, log, random }),
+    requestGate,
     interceptors: [guard({ limits, closing, log })],
   });
-  router.service(CoordinatorService, coordinatorService({ coordinator, limits, closing }));
-  router.service(Agent, agentService(coordinator));
+  const calls = coordinatorService({ coordinator, limits, closing });
+  const agentCalls = agentService(coordinator);
+  router.service(CoordinatorService, calls);
   router.service(Health, healthService({ coordinator, limits, closing, log }));
-  return new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
+  const unary = { gate: requestGate, limits, closing, log };
+  return {
+    unary: new Map([
+      ...unaryHandlers(CoordinatorService, calls, unary),
+      ...unaryHandlers(Agent, agentCalls, unary),
+    ]),
+    streams: new Map(router.handlers.map((handler) => [handler.requestPath, handler])),
+  };
 }
 
 function createHttpServer(
@@ -115,28 +141,33 @@ function createHttpServer(
   limits: GrpcLimits,
 ): Http2Server | Http2SecureServer {
   const session = sessionOptions(limits);
-  const server = tls
-    ? createSecureServer({
-        ...tls,
-        ...session,
-        minVersion: 'TLSv1.2',
-        requestCert: tls.ca !== undefined,
-        rejectUnauthorized: tls.ca !== undefined,
-      })
-    : createServer(session);
+  const server = tls ? createTlsServer(tls, session) : createServer(session);
   server.maxConnections = limits.connections;
+  return server;
+}
+
+/** Calls in progress go on under the certificate their connection began with. */
+function createTlsServer(
+  tls: TlsSource,
+  session: ReturnType<typeof sessionOptions>,
+): Http2SecureServer {
+  const server = createSecureServer({ ...tlsServerOptions(tls), ...session });
+  tls.onChange?.(() => server.setSecureContext(tlsServerOptions(tls)));
   return server;
 }
 
 /** Connect's own adapter prints to the console and throws on a bad authority; this one logs. */
 async function serve(
-  handlers: Map<string, UniversalHandler>,
+  routes: Routes,
   request: Http2ServerRequest,
   response: Http2ServerResponse,
   log: Log,
 ): Promise<void> {
   try {
-    const handler = handlers.get(request.url.split('?', 1)[0] ?? '');
+    const path = request.url.split('?', 1)[0] ?? '';
+    const unary = routes.unary.get(path);
+    if (unary) return await unary(response, headersOf(request));
+    const handler = routes.streams.get(path);
     if (!handler) {
       response.writeHead(404).end();
       return;
@@ -148,6 +179,14 @@ async function serve(
     log.debug({ path: request.url, error: String(error) }, 'a call broke off');
     if (!response.headersSent && !response.stream?.destroyed) response.writeHead(400).end();
   }
+}
+
+function headersOf(request: Http2ServerRequest): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(request.headers)) {
+    if (typeof value === 'string' && !name.startsWith(':')) headers.set(name, value);
+  }
+  return headers;
 }
 
 function listen(

@@ -7,6 +7,8 @@ import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import type { Clock } from '../../lib/clock.ts';
 import { DroverError, ERRORS, type ErrorCode } from '../../lib/errors.ts';
+import { shownCertificate } from '../clientTls.ts';
+import { isUntrusted, UNTRUSTED_HINT } from '../untrusted.ts';
 import { keepAlive } from './keepAlive.ts';
 import { TUNNEL_LIMITS } from './limits.ts';
 
@@ -43,11 +45,14 @@ export function connectWebSocket<Result>(
       maxPayload: options.maxMessageBytes,
       perMessageDeflate: false,
       handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+      ...shownCertificate(),
     });
     const failed = (cause: Error): void =>
       reject(
         new DroverError('UNAVAILABLE', `cannot connect to ${options.url}: ${reasonOf(cause)}`, {
-          hint: 'see whether the URL is right and the server is up',
+          hint: isUntrusted((cause as NodeJS.ErrnoException).code)
+            ? UNTRUSTED_HINT
+            : 'see whether the URL is right and the server is up',
           cause,
         }),
       );

@@ -47,7 +47,7 @@ export class Checker {
   readonly #delivery: DeliveryChecker;
   readonly #epochs = new EpochChecker();
   readonly #family = new FamilyChecker(this.mirror);
-  readonly #audit = new AuditChecker(this.mirror);
+  readonly #audit = new AuditChecker();
   readonly #gangs = new GangChecker(this.mirror);
   readonly #idle: IdleChecker;
   readonly #ledger: LedgerChecker;

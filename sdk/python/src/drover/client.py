@@ -40,8 +40,10 @@ BATCH_JOBS = 1000
 class Client:
     """Without arguments it speaks to the server that the command line would."""
 
-    def __init__(self, url: str | None = None, token: str | None = None) -> None:
-        self.transport = Transport(find_connection(url, token))
+    def __init__(
+        self, url: str | None = None, token: str | None = None, *, ca_file: str | None = None
+    ) -> None:
+        self.transport = Transport(find_connection(url, token, ca_file=ca_file))
         self.blobs = Blobs(self.transport)
 
     @property

@@ -11,9 +11,18 @@ from urllib.parse import urlsplit
 from .errors import DroverError
 
 
+class TlsFiles(NamedTuple):
+    """Whom to trust beside the public authorities, and what to show where it is asked for."""
+
+    ca_file: str | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+
+
 class Connection(NamedTuple):
     url: str
     token: str | None
+    tls: TlsFiles = TlsFiles()
 
 
 class Context(NamedTuple):
@@ -22,23 +31,31 @@ class Context(NamedTuple):
     name: str
     url: str
     token: str
+    tls: TlsFiles
 
 
 def find_connection(
-    url: str | None, token: str | None, env: Mapping[str, str] = os.environ
+    url: str | None,
+    token: str | None,
+    env: Mapping[str, str] = os.environ,
+    ca_file: str | None = None,
 ) -> Connection:
-    """The URL of the first source that names one; the token given, or saved for the same URL."""
+    """The URL of the first source that names one; the rest given, or saved for the same URL."""
     given = token or env.get("DROVER_TOKEN") or None
     for text, what in ((url, "url"), (env.get("DROVER_URL"), "DROVER_URL")):
         if text:
             wanted = normal_url(text, what)
-            if given is None:
-                saved = (known.token for known in _known_servers(env) if known.url == wanted)
-                given = next(saved, None)
-            return Connection(wanted, given)
+            saved = TlsFiles()
+            if given is None or wanted.startswith("https:"):
+                for known in _known_servers(env):
+                    if known.url == wanted:
+                        given, saved = given or known.token, known.tls
+                        break
+            return Connection(wanted, given, _tls_files(env, ca_file, saved))
     known_servers = _known_servers(env)
     if known_servers:
-        return Connection(known_servers[0].url, given or known_servers[0].token)
+        first = known_servers[0]
+        return Connection(first.url, given or first.token, _tls_files(env, ca_file, first.tls))
     raise DroverError(
         "USAGE",
         "no server is known here",
@@ -63,6 +80,19 @@ def normal_url(text: str, what: str) -> str:
     return f"{parts.scheme}://{authority}{parts.path}".rstrip("/")
 
 
+def _tls_files(env: Mapping[str, str], ca_file: str | None, saved: TlsFiles) -> TlsFiles:
+    return TlsFiles(
+        ca_file or env.get("DROVER_CA_FILE") or saved.ca_file,
+        env.get("DROVER_CERT_FILE") or saved.cert_file,
+        env.get("DROVER_KEY_FILE") or saved.key_file,
+    )
+
+
+def _saved_tls_files(entry: Mapping[str, Any], file: Path) -> TlsFiles:
+    names = ("caFile", "certFile", "keyFile")
+    return TlsFiles(*(_text(entry, name, file) if name in entry else None for name in names))
+
+
 def _known_servers(env: Mapping[str, str]) -> list[Connection]:
     contexts = _contexts(env)
     named = env.get("DROVER_CONTEXT")
@@ -71,12 +101,13 @@ def _known_servers(env: Mapping[str, str]) -> list[Connection]:
         if not contexts:
             hint = "`drover context` lists them"
             raise DroverError("USAGE", f"there is no context {named!r}", hint=hint)
-    servers = [Connection(entry.url, entry.token) for entry in contexts]
+    servers = [Connection(entry.url, entry.token, entry.tls) for entry in contexts]
     up_file = Path(env.get("DROVER_DATA") or _home(env) / ".drover") / "connection.json"
     up = _read_json(up_file)
     if up is not None:
         url = normal_url(_text(up, "url", up_file), str(up_file))
-        servers.append(Connection(url, _text(up, "token", up_file)))
+        token = _text(up, "token", up_file)
+        servers.append(Connection(url, token, _saved_tls_files(up, up_file)))
     return servers
 
 
@@ -90,7 +121,8 @@ def _contexts(env: Mapping[str, str]) -> list[Context]:
         entry = _object(value, file)
         name = str(entry.get("name") or urlsplit(url).netloc)
         place = 0 if url == content.get("current") else len(contexts)
-        contexts.insert(place, Context(name, url, _text(entry, "token", file)))
+        token, tls = _text(entry, "token", file), _saved_tls_files(entry, file)
+        contexts.insert(place, Context(name, url, token, tls))
     return contexts
 
 

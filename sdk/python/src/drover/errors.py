@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from typing import Any, Mapping, Sequence
 
 
@@ -43,13 +44,16 @@ class ConnectionFailed(DroverError):
 
     def __init__(self, url: str, cause: BaseException, *, refused: bool) -> None:
         what = str(cause) or type(cause).__name__
+        hint = "check that the server runs and that the address is right (DROVER_URL)"
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            hint = "where the certificate is of your own authority, name its file: DROVER_CA_FILE"
         super().__init__(
             "NO_CONNECTION",
             f"no connection to {url} ({what})",
-            hint="check that the server runs and that the address is right (DROVER_URL)",
+            hint=hint,
         )
         self.url = url
-        # Nothing listens there: the request cannot have had an effect.
+        # Nothing listens there that can be trusted: the request cannot have had an effect.
         self.refused = refused
 
 

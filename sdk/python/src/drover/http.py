@@ -13,7 +13,7 @@ from typing import IO, Any, Callable, Mapping, NamedTuple, TypeVar, Union
 from urllib.parse import urlencode, urlsplit
 
 from .answer import Answer
-from .connection import Connection
+from .connection import Connection, TlsFiles
 from .errors import ConnectionFailed, DroverError, from_problem
 
 VERSION = "0.1.0"
@@ -57,7 +57,7 @@ class Transport:
         self._token = connection.token
         parts = urlsplit(connection.url)
         self._host, self._port, self._prefix = parts.hostname or "", parts.port, parts.path
-        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
+        self._tls = _tls_context(connection.tls) if parts.scheme == "https" else None
         self._lock = threading.Lock()
         self._idle: list[http.client.HTTPConnection] = []
         self._pid = os.getpid()
@@ -212,7 +212,8 @@ class Transport:
         connection.close()
 
     def _broken(self, error: BaseException) -> ConnectionFailed:
-        refused = isinstance(error, (ConnectionRefusedError, socket.gaierror))
+        never = (ConnectionRefusedError, socket.gaierror, ssl.SSLCertVerificationError)
+        refused = isinstance(error, never)
         return ConnectionFailed(self.url, error, refused=refused)
 
     def _envelope(self, answer: Answer) -> Envelope:
@@ -236,6 +237,21 @@ class Transport:
             hint="check the URL, and that no proxy stands between",
             status=status,
         )
+
+
+def _tls_context(files: TlsFiles) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    name = files.ca_file
+    try:
+        if files.ca_file:
+            context.load_verify_locations(cafile=files.ca_file)
+        if files.cert_file:
+            name = files.cert_file
+            context.load_cert_chain(files.cert_file, files.key_file)
+    except OSError as error:  # ssl.SSLError is one, too.
+        raise DroverError("USAGE", f"{name} cannot be used: {error}") from None
+    return context
 
 
 def _query_text(query: Query | None) -> str:

@@ -1,0 +1,54 @@
+/**
+ * The edge, measured: `make bench-edge`. What the bridge adds to a call, what open streams cost,
+ * and whether a slow reader slows others. Prints a table and writes bench/results/edge.json.
+ */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { Row } from '../jobs/support/report.ts';
+import { bridge } from './bridge.ts';
+import { startCluster, type EdgeCluster } from './cluster.ts';
+import { slowReader } from './slowReader.ts';
+import { streams } from './streams.ts';
+
+const ROOT = new URL('../../', import.meta.url).pathname;
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '5' },
+    streams: { type: 'string', default: '10000' },
+    only: { type: 'string', multiple: true },
+    dir: { type: 'string', default: join(ROOT, '.cache') },
+    out: { type: 'string', default: join(ROOT, 'bench/results/edge.json') },
+  },
+});
+const seconds = Number(values.seconds);
+
+/** By name, for --only. */
+const SCENARIOS: Record<string, (cluster: EdgeCluster) => Promise<Row[]>> = {
+  bridge: (cluster) => bridge(cluster, seconds),
+  slow: (cluster) => slowReader(cluster, seconds),
+  streams: (cluster) => streams(cluster, Number(values.streams)),
+};
+
+mkdirSync(values.dir, { recursive: true });
+const rows: Row[] = [];
+for (const name of values.only ?? Object.keys(SCENARIOS)) {
+  const directory = mkdtempSync(join(values.dir, 'bench-edge-'));
+  try {
+    const cluster = await startCluster(directory, name === 'slow');
+    try {
+      rows.push(...((await SCENARIOS[name]?.(cluster)) ?? []));
+    } finally {
+      await cluster.close();
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  }
+}
+console.table(
+  rows.map(({ scenario, value, unit, target, met }) => ({ scenario, value, unit, target, met })),
+);
+for (const { scenario, note } of rows) console.log(`${scenario}: ${note}`);
+mkdirSync(join(ROOT, 'bench/results'), { recursive: true });
+writeFileSync(values.out, `${JSON.stringify(rows, null, 2)}\n`);
