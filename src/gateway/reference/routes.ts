@@ -50,7 +50,10 @@ export function referenceRoutes(app: App, describe: () => OpenApi): void {
         304: unchanged,
       },
     },
-    handler: (request, reply) => send(request, reply as FastifyReply, page()),
+    handler: (request, reply) => {
+      reply.header('content-security-policy', PAGE_POLICY);
+      send(request, reply as FastifyReply, page());
+    },
   });
 
   for (const [file, type] of [
@@ -87,9 +90,6 @@ function send(request: FastifyRequest, reply: FastifyReply, content: Content): v
   if (request.headers['if-none-match'] === etag) return void reply.code(304).send();
   void reply
     .header('content-type', type)
-    .header('content-security-policy', PAGE_POLICY)
-    .header('x-content-type-options', 'nosniff')
-    .header('referrer-policy', 'no-referrer')
     .serializer((payload: unknown) => payload as string)
     .send(text);
 }
