@@ -167,7 +167,7 @@ function createServer(options: FastifyHttpOptions<Server>, { tls }: Edge): Fasti
   const { http, ...common } = options;
   const secure = Fastify({ ...common, https: { ...http, ...tlsServerOptions(tls) } } as object);
   // One is as good as the other for whoever uses it; the types differ in events of TLS only.
-  return secure as FastifyInstance;
+  return secure;
 }
 
 /** Before any route is added: each gets its guard, its place in the description and in 405s. */

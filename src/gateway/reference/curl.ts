@@ -31,12 +31,14 @@ function flagsOf(method: string, { responses }: Operation): string {
 function filledPath(path: string, { parameters = [] }: Operation): string {
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     const found = parameters.find((one) => one.in === 'path' && one.name === name);
-    return encodeURIComponent(String(exampleOf(found) ?? name.toUpperCase()));
+    return encodeURIComponent(exampleOf(found) ?? name.toUpperCase());
   });
 }
 
-export function exampleOf(parameter: Parameter | undefined): unknown {
-  return parameter?.example ?? parameter?.schema.examples?.[0];
+/** As it is typed; undefined where there is none. */
+export function exampleOf(parameter: Parameter | undefined): string | undefined {
+  const example = parameter?.example ?? parameter?.schema.examples?.[0];
+  return typeof example === 'string' ? example : JSON.stringify(example);
 }
 
 function bodyFlag(document: OpenApi, type: string, media: MediaType): string {

@@ -62,7 +62,7 @@ function parametersView(parameters: Parameter[]): Html {
         const example = exampleOf(parameter);
         const about = [
           constraintsOf(schema),
-          example === undefined ? '' : `for instance ${String(example)}`,
+          example === undefined ? '' : `for instance ${example}`,
         ];
         return html`<dt>
             <code>${name}</code> <span class="type">${typeView(schema)} in ${where}</span>

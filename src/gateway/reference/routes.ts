@@ -34,7 +34,7 @@ export function referenceRoutes(app: App, describe: () => OpenApi): void {
       summary: 'This API as OpenAPI 3.1',
       response: { 200: z.looseObject({ openapi: z.string() }), 304: unchanged },
     },
-    handler: (request, reply) => send(request, reply as FastifyReply, description()),
+    handler: (request, reply) => send(request, reply, description()),
   });
 
   app.route({
@@ -52,7 +52,7 @@ export function referenceRoutes(app: App, describe: () => OpenApi): void {
     },
     handler: (request, reply) => {
       reply.header('content-security-policy', PAGE_POLICY);
-      send(request, reply as FastifyReply, page());
+      send(request, reply, page());
     },
   });
 

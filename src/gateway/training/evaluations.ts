@@ -2,7 +2,6 @@
 import { z } from 'zod';
 import type { BlobStore } from '../../blobs/contract.ts';
 import { DroverError } from '../../lib/errors.ts';
-import { JOB_STATES } from '../../model/job.ts';
 import type { Principal } from '../../model/token.ts';
 import type { Coordinator } from '../../protocol/coordinator.ts';
 import { LIST_PAGE_LIMIT, type CheckpointView, type JobView } from '../../protocol/jobs.ts';
