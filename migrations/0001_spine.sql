@@ -302,6 +302,17 @@ CREATE TABLE data_sets (
   PRIMARY KEY (tenant, name)
 ) /*sqlite WITHOUT ROWID */;
 
+-- For whom the attempts of a job get tokens of other services, while the job lives: never a token.
+-- What is sealed opens only with the master key, which is not here.
+CREATE TABLE job_downstream (
+  job text PRIMARY KEY,
+  tenant text NOT NULL,
+  issuer text NOT NULL,
+  subject text NOT NULL,
+  audiences text NOT NULL,
+  sealed text
+) /*sqlite WITHOUT ROWID */;
+
 -- What people are still to be told; deleted once their channel has taken it.
 CREATE TABLE notices (
   id text PRIMARY KEY,

@@ -4,7 +4,7 @@
 import { Agent as Connections, request } from 'undici';
 import { DroverError, ERRORS, type ErrorCode } from '../lib/errors.ts';
 import { AGENT_PATHS, type CheckpointReport, type JoinReply } from '../protocol/agent.ts';
-import type { AttemptSecrets, LogAck, SyncReply } from '../protocol/agent.ts';
+import type { AttemptSecrets, AttemptTokens, LogAck, SyncReply } from '../protocol/agent.ts';
 import { tlsConnector } from '../protocol/clientDispatcher.ts';
 import type { AgentTransport } from './agent.ts';
 
@@ -12,6 +12,7 @@ export interface HttpTransport extends AgentTransport {
   sendLogs(workerToken: string, body: Uint8Array): Promise<LogAck[]>;
   addCheckpoint(workerToken: string, report: CheckpointReport): Promise<void>;
   attemptSecrets(workerToken: string, uid: string): Promise<AttemptSecrets>;
+  attemptTokens(workerToken: string, uid: string): Promise<AttemptTokens>;
   close(): Promise<void>;
 }
 
@@ -54,6 +55,8 @@ export function httpTransport(url: string): HttpTransport {
     },
     attemptSecrets: async (token, uid) =>
       (await call(AGENT_PATHS.secrets, token, json, JSON.stringify({ uid }))) as AttemptSecrets,
+    attemptTokens: async (token, uid) =>
+      (await call(AGENT_PATHS.tokens, token, json, JSON.stringify({ uid }))) as AttemptTokens,
     close: () => dispatcher.destroy(),
   };
 }

@@ -13,6 +13,7 @@ import { createMetrics } from '../agent/metrics/metrics.ts';
 import { createMachineFacts } from '../agent/machineFacts.ts';
 import { createResults } from '../agent/results/results.ts';
 import { secretStep } from '../agent/secrets/secrets.ts';
+import { tokenStep } from '../agent/tokens/tokens.ts';
 import type { HttpTransport } from '../agent/transport.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -56,6 +57,7 @@ export function aroundSteps(options: StepOptions): Steps {
     log,
   });
   const fetchSecrets = (uid: string) => transport.attemptSecrets(workerToken(), uid);
+  const fetchTokens = (uid: string) => transport.attemptTokens(workerToken(), uid);
   const environment = environmentSteps(options);
   const steps = [
     environment.remove,
@@ -63,6 +65,7 @@ export function aroundSteps(options: StepOptions): Steps {
     createCodeStep({ cache, blobs }),
     // Before the inputs: a job's own AWS_* and HF_TOKEN open what the agent's do not.
     secretStep({ url, caFile, fetchSecrets }),
+    tokenStep({ fetchTokens, clock, log }),
     createInputStep({ cache, folder, blobs, env: process.env }),
     ...environment.build,
     checkpoints,

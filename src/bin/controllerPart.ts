@@ -53,6 +53,7 @@ export async function startController(
       idleDevices: idleDevices(settings),
     },
     secrets: settings.secrets,
+    exchange: settings.exchange,
     notify: settings.notify,
     policyFile: settings.policy.file,
     tokens,
@@ -73,7 +74,8 @@ export async function startController(
   return {
     coordinator: {
       ...thread.calls,
-      submit: (who, { specs, ...request }) =>
+      // Tokens are for foreign coordinators: this one gets its own when it needs them.
+      submit: (who, { specs, downstreamTokens: _tokens, ...request }) =>
         thread.calls.submitPacked(who, request, packSpecs(specs)),
     },
     async close() {

@@ -7,6 +7,8 @@ import { proxyRoutes } from '../gateway/proxy/routes.ts';
 import { ProxySessions } from '../gateway/proxy/sessions.ts';
 import { createProxyUpgrade } from '../gateway/proxy/upgrade.ts';
 import { GATEWAY_LIMITS } from '../gateway/limits.ts';
+import { limitSubmits, Load } from '../gateway/load/load.ts';
+import { limitUpgrade } from '../gateway/load/upgrade.ts';
 import { blobRoutes } from '../gateway/rest/blobs.ts';
 import { dataRoutes } from '../gateway/rest/data.ts';
 import { resultRoutes } from '../gateway/rest/results.ts';
@@ -27,6 +29,7 @@ import { httpExposures } from '../model/listenerSettings.ts';
 import type { Settings } from '../model/settings.ts';
 import type { Coordinator, LogFollower } from '../protocol/coordinator.ts';
 import { decodeLogFrames } from '../protocol/logFrames.ts';
+import { exchangeOf } from './exchange.ts';
 import { listenerParts } from './tls.ts';
 
 export interface RunningGateway {
@@ -43,10 +46,12 @@ interface GatewayParts {
 
 export async function startGateway(
   settings: Settings,
-  { coordinator, blobs, exposures = [] }: GatewayParts,
+  { blobs, exposures = [], ...given }: GatewayParts,
   log: Log,
 ): Promise<RunningGateway> {
-  const { server, limits } = settings;
+  const { server } = settings;
+  const load = new Load(settings.limits);
+  const coordinator = limitSubmits(given.coordinator, load);
   const { maxBlobBytes, tenantQuotaBytes } = settings.blobs;
   const common = { coordinator, clock: systemClock, random: systemRandom, log };
   // The hub must know the gateway's URL, which is known once it listens.
@@ -65,10 +70,11 @@ export async function startGateway(
     authenticate,
     ...listener,
     decodeLogFrames,
+    accompany: exchangeOf(settings.exchange, log)?.accompany,
+    load,
     limits: { bodyBytes: server.bodyLimitBytes, unaryTimeoutMs: server.unaryTimeoutMs },
     extraRoutes(app) {
-      const { streamsPerTenant } = limits;
-      const follows = { streamsPerTenant, streamMs: server.streamTimeoutMs };
+      const follows = { streamMs: server.streamTimeoutMs };
       registerLogRoutes(app, { ...common, limits: follows });
       metricRoutes(app, { ...common, limits: follows });
       proxyRoutes(app, proxy);
@@ -83,12 +89,14 @@ export async function startGateway(
     upgrades: () => upgrades,
   });
   const publicUrl = server.publicUrl || gateway.url;
-  const hub = createTunnelHub({ ...common, publicUrl, audited: recordAccesses(coordinator) });
+  const audited = recordAccesses(coordinator);
+  const holdStream: Load['holdStream'] = (who) => load.holdStream(who);
+  const hub = createTunnelHub({ ...common, publicUrl, audited, holdStream });
   const authorize: Authorize = async (request, scope) =>
     checkScope(await authenticate(bearerOf(request)), scope);
   const routes = { hub, authenticate, authorize, ...common };
-  upgrades.push(hub.route, createExecRoute(routes), createInsideRoute(routes));
-  upgrades.push(createProxyUpgrade(proxy));
+  const ofUsers = [createExecRoute(routes), createInsideRoute(routes), createProxyUpgrade(proxy)];
+  upgrades.push(hub.route, ...ofUsers.map((route) => limitUpgrade(route, load)));
   return {
     url: gateway.url,
     async close() {

@@ -2,7 +2,6 @@
 import { DroverError } from '../lib/errors.ts';
 import type { Random } from '../lib/random.ts';
 import type { Attempt } from '../model/attempt.ts';
-import type { AttemptUid } from '../model/ids.ts';
 import type { Job } from '../model/job.ts';
 import type { AttemptSecrets } from '../protocol/agent.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
@@ -11,6 +10,7 @@ import { findSecret } from '../secrets/open.ts';
 import type { State } from '../state/state.ts';
 import type { Agents } from './agents.ts';
 import type { Committer } from './committer.ts';
+import { heldAttempt, type Held } from './heldAttempt.ts';
 import type { Mutate } from './mutate.ts';
 import { hashSecret, newSecret } from './secrets.ts';
 
@@ -29,15 +29,8 @@ export function createAttemptSecrets(
   const { state, mutate, committer, agents, random, sources } = options;
 
   /** It may have ended, or moved, while a source was asked. */
-  function held(workerToken: string, uid: string): { attempt: Attempt; job: Job } {
-    const { worker } = agents.workerOf(workerToken);
-    const attempt = state.attempts.get(uid as AttemptUid);
-    const job = attempt && state.jobs.get(attempt.job)?.job;
-    if (job && attempt.worker === worker.id && attempt.state !== 'STOPPING') {
-      return { attempt, job };
-    }
-    throw new DroverError('STALE', `attempt ${uid} is not this worker's to run any more`);
-  }
+  const held = (workerToken: string, uid: string): Held =>
+    heldAttempt(state, agents, workerToken, uid);
 
   /** Names are on record, values are nowhere. */
   function record({ uid, tenant, job, task, worker }: Attempt, names: readonly string[]): void {

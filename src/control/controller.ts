@@ -9,6 +9,7 @@ import type { IdleRule } from '../model/jobParts.ts';
 import { SCOPES } from '../model/token.ts';
 import type { Timers } from '../protocol/agent.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
+import type { Minter } from '../exchange/mint.ts';
 import { NO_POLICY, type PolicySource } from '../protocol/policy.ts';
 import type { SecretSource } from '../secrets/contract.ts';
 import type { Snapshot } from '../state/live.ts';
@@ -60,6 +61,8 @@ export interface ControllerOptions {
   jobMetrics?: LogStore;
   /** Where jobs' secrets come from; absent: from nowhere. */
   secrets?: readonly SecretSource[];
+  /** Mints tokens of other services for attempts; absent: there are none. */
+  minter?: Minter | undefined;
   /** Where people can be told; absent: nowhere. */
   channels?: Channels;
   /** What the site fills in and refuses; absent: nothing. */

@@ -18,6 +18,7 @@ import type { Sessions } from './sessions.ts';
 import type { Tunnels } from './tunnels.ts';
 import { createAttemptFiles } from './attemptFiles.ts';
 import { createAttemptSecrets } from './attemptSecrets.ts';
+import { createAttemptTokens } from './attemptTokens.ts';
 import { createCheckpointCalls } from './checkpointAsks.ts';
 import { createAudit } from './audit.ts';
 import { createBudgets } from './budgets.ts';
@@ -80,6 +81,7 @@ export function createCoordinator(options: ControllerOptions, parts: ControllerP
     ...createTunnelCalls({ state, jobs, tunnels, sessions }),
     ...createAttemptFiles({ ...core, agents }),
     ...createAttemptSecrets({ ...core, agents, sources: options.secrets ?? [] }),
+    ...createAttemptTokens({ ...core, agents, minter: options.minter, log: options.log }),
     ...createCheckpointCalls({ ...core, getJob: jobs.getJob }),
     join: (token, request) => agents.join(token, request),
     sync: (token, request) => agents.sync(token, request),

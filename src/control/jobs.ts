@@ -18,6 +18,7 @@ import type { Committer } from './committer.ts';
 import { cutPage, decodeText } from './cursors.ts';
 import { allToCome, resolveAfter, type Resolved } from './after.ts';
 import { resolveData } from './dataSets.ts';
+import { downstreamOf } from './downstream.ts';
 import { createJobLists } from './jobLists.ts';
 import type { Mutate } from './mutate.ts';
 import { checkChannels, type Channels } from './notices.ts';
@@ -82,6 +83,7 @@ export function createJobs(options: JobsOptions): Jobs {
       idempotencyKey: key,
       bodyHash,
       ...(who.job && { parent: who.job }),
+      ...downstreamOf(who, request),
       ...resolved,
     });
     if (result.kind === 'stale') {

@@ -53,7 +53,7 @@ export function orderOf(
 }
 
 /** What differs from a plain command; nothing for most jobs. */
-function partsOf(state: State, { job: { spec } }: LiveJob, task: Task): OrderParts {
+function partsOf(state: State, { job: { id, spec } }: LiveJob, task: Task): OrderParts {
   const { code, inputs, environment, checkpoint, secrets, rules, timeLimitMs } = spec;
   const restore = checkpoint ? manifestsOf(state, task) : [];
   return {
@@ -65,6 +65,7 @@ function partsOf(state: State, { job: { spec } }: LiveJob, task: Task): OrderPar
     ...(secrets && { secrets }),
     ...(rules?.outputs.length && { outputs: rules.outputs }),
     ...(rules?.maySubmit && { maySubmit: true }),
+    ...(state.downstream.has(id) && { downstream: true }),
     ...(rules?.keepOnFailureMs && { keepOnFailureMs: rules.keepOnFailureMs }),
     ...(timeLimitMs > 0 && { timeLimitMs }),
   };

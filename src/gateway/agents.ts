@@ -57,6 +57,17 @@ export function agentRoutes(app: App, options: AgentRouteOptions): void {
     },
   });
 
+  app.route({
+    method: 'POST',
+    url: AGENT_PATHS.tokens,
+    config: { access: 'agent' },
+    schema: { body: attemptSecretsRequest },
+    handler: async ({ bearer, body }, reply) => {
+      const tokens = await coordinator.attemptTokens(bearer, body.uid);
+      return reply.header('cache-control', 'no-store').send(tokens);
+    },
+  });
+
   app.register((scope, _options, done) => {
     logRoute(scope, options);
     done();

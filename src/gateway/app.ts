@@ -9,6 +9,7 @@ import type {
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { ErrorCode } from '../lib/errors.ts';
 import type { Principal, Scope } from '../model/token.ts';
+import type { SubmitRequest } from '../protocol/coordinator.ts';
 
 export type App = FastifyInstance<
   RawServerDefault,
@@ -27,6 +28,10 @@ export type Access = Scope | 'open' | 'loopback' | 'agent';
 
 /** How long an answer may take: see unaryTimeoutMs and longPollTimeoutMs; a stream ends itself. */
 export type Pace = 'unary' | 'longPoll' | 'stream';
+
+/** Tokens of other services for jobs, see docs/downstream-tokens.md. */
+export type Accompaniment = Pick<SubmitRequest, 'downstream' | 'downstreamTokens'>;
+export type Accompany = (who: Principal, bearer: string) => Promise<Accompaniment>;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -49,5 +54,7 @@ declare module 'fastify' {
     bearer: string;
     /** SHA-256 of the body's bytes, where an Idempotency-Key was sent. */
     bodyHash: string | null;
+    /** What goes with all that this caller submits; undefined where nothing ever does. */
+    accompany(): Promise<Accompaniment> | undefined;
   }
 }

@@ -7,31 +7,40 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
+import type { Principal } from '../model/token.ts';
 import type { Pace } from './app.ts';
 import type { GatewayLimits } from './limits.ts';
+import type { TokenAccount } from './load/accounts.ts';
+import type { Load } from './load/load.ts';
+import { leftHeader } from './load/refusal.ts';
 import type { GatewayMetrics, RouteMetrics } from './metrics.ts';
 
 /** Deadlines are kept to within a quarter of themselves, at most this late. */
 const SWEEP_MS = 250;
 /** The client went away before it was answered (nginx's number for it). */
 const CLIENT_CLOSED = 499;
+const UNAUTHENTICATED = 401;
 
 const FLIGHT = Symbol('flight');
 type TrackedResponse = ServerResponse & { [FLIGHT]: Flight };
 
-interface Flight {
+export interface Flight {
   lane: Lane;
   request: FastifyRequest;
   reply: FastifyReply;
   startedAt: number;
   /** The sweep it began in. */
   sweep: number;
+  /** Who is charged with it, once that is known. */
+  account: TokenAccount | undefined;
+  isOver: boolean;
 }
 
 export type FlightsOptions = {
   clock: Clock;
   log: Log;
   metrics: GatewayMetrics;
+  load: Load;
 } & Pick<GatewayLimits, 'unaryTimeoutMs' | 'longPollTimeoutMs' | 'slowMs'>;
 
 export class Flights {
@@ -66,6 +75,8 @@ export class Flights {
       sweep: () => this.#sweep,
       metrics: this.#options.metrics.route(method, route),
       log: this.#options.log,
+      load: this.#options.load,
+      isUnary: pace === 'unary',
       names: { method, route },
       slowMs,
     });
@@ -114,6 +125,8 @@ interface LaneOptions {
   sweep: () => number;
   metrics: RouteMetrics;
   log: Log;
+  load: Load;
+  isUnary: boolean;
   names: { method: string; route: string };
   slowMs: number;
 }
@@ -126,25 +139,58 @@ export class Lane {
     this.#options = options;
   }
 
-  begin(request: FastifyRequest, reply: FastifyReply): void {
+  begin(request: FastifyRequest, reply: FastifyReply): Flight {
     const { flights, sweep } = this.#options;
     const startedAt = performance.now();
-    const flight: Flight = { lane: this, request, reply, startedAt, sweep: sweep() };
+    const flight: Flight = {
+      lane: this,
+      request,
+      reply,
+      startedAt,
+      sweep: sweep(),
+      account: undefined,
+      isOver: false,
+    };
     flights.add(flight);
     const response = reply.raw as TrackedResponse;
     response[FLIGHT] = flight;
     response.on('close', landed);
+    return flight;
+  }
+
+  /** Charges a call to who makes it; throws where that one has too much under way already. */
+  charge(flight: Flight, principal: Principal): void {
+    // The client left while it was asked who it is: nobody would give the place back.
+    if (flight.isOver) return;
+    const { load, isUnary } = this.#options;
+    flight.account = isUnary
+      ? load.enterCall(principal, flight.startedAt)
+      : load.enterStream(principal, flight.startedAt);
+    const { requests, tenant } = flight.account;
+    const low = requests.isLow(flight.startedAt) ? requests : tenant.requests;
+    if (low.isLow(flight.startedAt)) flight.reply.header('ratelimit', leftHeader(low, 1));
   }
 
   /** Once per call, whether it was answered, cut off by us or left by the client. */
   end(flight: Flight): void {
-    const { flights, metrics, slowMs } = this.#options;
+    const { flights, metrics, load, slowMs } = this.#options;
     flights.delete(flight);
+    flight.isOver = true;
     const response = flight.reply.raw;
     const status = response.headersSent ? response.statusCode : CLIENT_CLOSED;
-    const tookMs = performance.now() - flight.startedAt;
+    const nowMs = performance.now();
+    const tookMs = nowMs - flight.startedAt;
     metrics.observe(status, tookMs);
+    if (flight.account !== undefined) this.#discharge(flight.account, tookMs, nowMs);
+    if (status === UNAUTHENTICATED) load.noteFailure(flight.request.raw, nowMs);
+    else if (flight.request.bearer !== '' && status < 300) load.noteGood(flight.request.bearer);
     if (status >= 500 || tookMs > slowMs) this.#report(flight, status, tookMs);
+  }
+
+  #discharge(account: TokenAccount, tookMs: number, nowMs: number): void {
+    const { load, isUnary } = this.#options;
+    if (isUnary) load.leaveCall(account, tookMs, nowMs);
+    else load.leaveStream(account);
   }
 
   #report(flight: Flight, status: number, tookMs: number): void {

@@ -13,9 +13,9 @@ import { tlsServerOptions } from '../lib/tls/options.ts';
 import { AGENT_VERSION } from '../protocol/agent.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
 import { type AgentRouteOptions, agentRoutes } from './agents.ts';
-import type { App } from './app.ts';
+import type { Accompany, App } from './app.ts';
 import type { Authenticate } from './auth/authenticate.ts';
-import { type Authorize, createAuthorize } from './auth/authorize.ts';
+import { type Authorize, bearerOf, createAuthorize } from './auth/authorize.ts';
 import { attemptHolder } from './auth/attemptHolder.ts';
 import { guardRoute, type GuardOptions, type MayUse } from './auth/guard.ts';
 import { TokenCache } from './auth/tokenCache.ts';
@@ -25,6 +25,9 @@ import { closeGently, trackUpgrades } from './close.ts';
 import { Flights } from './flights.ts';
 import { GATEWAY_LIMITS, type GatewayLimits } from './limits.ts';
 import { listen, type ListenOptions } from './listen.ts';
+import { refuseEarly } from './load/early.ts';
+import { Load } from './load/load.ts';
+import { Parking } from './load/parking.ts';
 import { createGatewayMetrics } from './metrics.ts';
 import { KnownPaths } from './notFound.ts';
 import { ApiDescription, type UpgradeDescription } from './openapi.ts';
@@ -65,6 +68,8 @@ export interface GatewayOptions extends ListenOptions, EdgeOptions {
   log: Log;
   decodeLogFrames: AgentRouteOptions['decodeLogFrames'];
   limits?: Partial<GatewayLimits>;
+  /** Who may come in now; shared with what is not a route here. With its defaults unless given. */
+  load?: Load;
   /** Who is let in by the attempt it names; by default whoever the controller says runs it. */
   mayUse?: MayUse;
   /** Further routes; each names its access in `config`. Streams end in a `preClose` hook. */
@@ -72,6 +77,8 @@ export interface GatewayOptions extends ListenOptions, EdgeOptions {
   upgrade?: Upgrade;
   /** What `upgrade` answers, for the description; asked when that is. */
   upgrades?: () => readonly UpgradeDescription[];
+  /** Asked before each submission; absent: nothing goes with it. */
+  accompany?: Accompany | undefined;
 }
 
 export interface Gateway {
@@ -91,22 +98,28 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     clock,
     authenticate: options.authenticate ?? ((secret) => options.coordinator.authenticate(secret)),
   });
-  const flights = new Flights({ ...limits, clock, log, metrics });
+  const { load = new Load() } = options;
+  const flights = new Flights({ ...limits, clock, log, metrics, load });
   metrics.connect({
     inFlight: () => flights.count,
     tokenCacheHits: () => cache.hits,
     tokenCacheMisses: () => cache.misses,
     tokenCacheEntries: () => cache.size,
+    callLimit: () => load.overload.limit,
+    limited: () => load.refusals,
     edge,
   });
   try {
     const mayUse = options.mayUse ?? attemptHolder(options.coordinator, clock);
     const description = new ApiDescription(AGENT_VERSION, options.upgrades ?? (() => []));
     edge.attach(app);
-    guardEveryRoute(app, { cache, flights, mayUse }, { edge, description });
+    guardEveryRoute(app, { cache, flights, load, mayUse }, { edge, description });
     await description.register(app);
     addRoutes(app, options, { limits, cache, metrics, edge });
     referenceRoutes(app, () => description.document(app));
+    const parking = new Parking(clock);
+    app.addHook('preClose', async () => parking.stop());
+    refuseEarly(app.server, { load, cache, parking, requestId: requestIds(options.random) });
     const upgrade = edge.guardUpgrade(options.upgrade);
     const upgraded = trackUpgrades(app.server, flights, upgrade, createAuthorize(cache));
     const url = await listen(app, options);
@@ -123,7 +136,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   }
 }
 
-function createApp({ random, log }: GatewayOptions, limits: GatewayLimits, edge: Edge): App {
+function createApp(options: GatewayOptions, limits: GatewayLimits, edge: Edge): App {
+  const { random, log, accompany } = options;
   const answer = errorHandler(log);
   const http = {
     maxHeaderSize: limits.headerBytes,
@@ -153,6 +167,9 @@ function createApp({ random, log }: GatewayOptions, limits: GatewayLimits, edge:
   app.decorateRequest('principal');
   app.decorateRequest('bearer', '');
   app.decorateRequest('bodyHash', null);
+  app.decorateRequest('accompany', function asked() {
+    return accompany?.(this.principal, bearerOf(this));
+  });
   app.setValidatorCompiler(validatorCompiler);
   // Answers are the Coordinator's own views: described by a schema, not checked again.
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));
@@ -165,9 +182,8 @@ function createApp({ random, log }: GatewayOptions, limits: GatewayLimits, edge:
 function createServer(options: FastifyHttpOptions<Server>, { tls }: Edge): FastifyInstance {
   if (!tls) return Fastify(options);
   const { http, ...common } = options;
-  const secure = Fastify({ ...common, https: { ...http, ...tlsServerOptions(tls) } } as object);
   // One is as good as the other for whoever uses it; the types differ in events of TLS only.
-  return secure;
+  return Fastify({ ...common, https: { ...http, ...tlsServerOptions(tls) } } as object);
 }
 
 /** Before any route is added: each gets its guard, its place in the description and in 405s. */

@@ -15,6 +15,9 @@ interface GatewaySources {
   tokenCacheHits: () => number;
   tokenCacheMisses: () => number;
   tokenCacheEntries: () => number;
+  callLimit: () => number;
+  /** By reason. */
+  limited: () => Record<string, number>;
   edge: Edge;
 }
 
@@ -85,6 +88,12 @@ function connectSources(registry: Registry, sources: GatewaySources): void {
     });
   gauge('drover_gateway_requests_in_flight', 'Requests under way.', sources.inFlight);
   gauge(
+    'drover_gateway_call_limit',
+    'Calls of users that may be under way at once; it follows how long they take.',
+    sources.callLimit,
+  );
+  registry.registerMetric(limitedCounter(sources));
+  gauge(
     'drover_gateway_token_cache_entries',
     'Tokens remembered, known and unknown.',
     sources.tokenCacheEntries,
@@ -100,4 +109,17 @@ function connectSources(registry: Registry, sources: GatewaySources): void {
     sources.tokenCacheMisses,
   );
   edgeMetrics(registry, sources.edge);
+}
+
+function limitedCounter({ limited }: GatewaySources): Counter<'reason'> {
+  return new Counter({
+    name: 'drover_gateway_limited_total',
+    help: 'Requests answered 429, by reason; most of overload are refused before they are routed.',
+    labelNames: ['reason'],
+    registers: [],
+    collect() {
+      this.reset();
+      for (const [reason, count] of Object.entries(limited())) this.inc({ reason }, count);
+    },
+  });
 }

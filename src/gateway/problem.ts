@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DroverError, ERRORS, type ErrorCode } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
+import { leftHeader, LimitReached, policyHeader, type Refusal } from './load/refusal.ts';
 import { isTrainingUrl, trainingFailureOf } from './training/failure.ts';
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
@@ -58,12 +59,28 @@ export function problemOf(error: DroverError, requestId: string): Problem {
 function sendProblem(url: string, reply: FastifyReply, problem: Problem): FastifyReply {
   // RFC 9110: a 401 says which scheme is wanted.
   if (problem.status === 401) reply.header('www-authenticate', 'Bearer realm="drover"');
-  const isTraining = isTrainingUrl(url);
+  const [type, body] = failureBody(url, problem);
   return reply
     .code(problem.status)
-    .header('content-type', isTraining ? 'application/json; charset=utf-8' : PROBLEM_TYPE)
+    .header('content-type', type)
     .header('x-request-id', problem.requestId)
-    .send(JSON.stringify(isTraining ? trainingFailureOf(problem) : problem));
+    .send(body);
+}
+
+/** Content type and text, as they are expected at this address. */
+export function failureBody(url: string, problem: Problem): [type: string, body: string] {
+  if (!isTrainingUrl(url)) return [PROBLEM_TYPE, JSON.stringify(problem)];
+  return ['application/json; charset=utf-8', JSON.stringify(trainingFailureOf(problem))];
+}
+
+/** Every 429 says when to come again; a second where nobody knows better. */
+function tellWhen(reply: FastifyReply, error: DroverError): void {
+  const known = error instanceof LimitReached ? error.refusal : undefined;
+  const { retryAfterSeconds, bucket }: Partial<Refusal> = known ?? {};
+  reply.header('retry-after', String(retryAfterSeconds ?? 1));
+  if (bucket === undefined) return;
+  reply.header('ratelimit-policy', policyHeader(bucket));
+  reply.header('ratelimit', leftHeader(bucket, retryAfterSeconds ?? 1));
 }
 
 export function errorHandler(
@@ -71,6 +88,7 @@ export function errorHandler(
 ): (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply {
   return (error, request, reply) => {
     const expected = expectedError(error, request);
+    if (expected?.status === 429) tellWhen(reply, expected);
     if (expected) return sendProblem(request.url, reply, problemOf(expected, request.id));
     log.error(
       { requestId: request.id, method: request.method, url: request.url, err: error },

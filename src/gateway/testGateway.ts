@@ -5,6 +5,7 @@ import { seededRandom } from '../lib/random.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
 import { createFakeCoordinator, type FakeCoordinator } from './fakeCoordinator.ts';
 import { createGateway, type GatewayOptions } from './gateway.ts';
+import { limitSubmits, Load } from './load/load.ts';
 
 interface CallOptions {
   /** The fake's admin token unless given; null sends none. */
@@ -46,8 +47,10 @@ export async function startTestGateway(
   options: Partial<GatewayOptions> = {},
 ): Promise<TestGateway> {
   const fake = createFakeCoordinator(overrides);
+  const { load = new Load() } = options;
   const gateway = await createGateway({
-    coordinator: fake,
+    coordinator: limitSubmits(fake, load),
+    load,
     clock: systemClock,
     random: seededRandom(1),
     log: silentLog,

@@ -8,7 +8,8 @@ test('each role may do what the one before it may', () => {
     const less = ROLE_NAMES[at - 1];
     if (less) expect(ROLES[role]).toEqual(expect.arrayContaining([...ROLES[less]]));
   }
-  expect(scopesOf(['admin'])).toEqual([...SCOPES]);
+  expect(scopesOf(['admin', 'tenants:manage'])).toEqual([...SCOPES]);
+  expect(scopesOf(['admin'])).not.toContain('tenants:manage');
 });
 
 test('a viewer changes nothing', () => {

@@ -15,11 +15,14 @@ const OPERATOR: Scope[] = [
   'audit:read',
 ];
 
+/** All of a tenant; what reaches into other tenants is given by name only. */
+const ADMIN: Scope[] = SCOPES.filter((scope) => scope !== 'tenants:manage');
+
 export const ROLES: Readonly<Record<Role, readonly Scope[]>> = {
   viewer: VIEWER,
   user: USER,
   operator: OPERATOR,
-  admin: SCOPES,
+  admin: ADMIN,
 };
 
 /** Permissions of the training gateway that came before, as issuers still send them. */

@@ -19,6 +19,9 @@ export function refuseSecret(setting: string, value: unknown): string | undefine
     const name = 'DROVER_SECRETS_INFISICAL_CLIENT_SECRET';
     return `is a secret; give it as ${name} or by secrets.infisicalClientSecretFile`;
   }
+  if (setting === 'exchange.clientSecret' && value !== '') {
+    return 'is a secret; give it as DROVER_EXCHANGE_CLIENT_SECRET or by exchange.clientSecretFile';
+  }
   if (setting !== 'store.url' || typeof value !== 'string') return undefined;
   if (!/^[a-z]+:\/\/[^/@]*:[^/@]+@/.test(value) && !/[?&]password=/.test(value)) return undefined;
   return 'holds a password; give it as DROVER_STORE_URL or in a file named by store.urlFile';
@@ -26,7 +29,9 @@ export function refuseSecret(setting: string, value: unknown): string | undefine
 
 /** The settings with every secret that a setting names a file for. */
 export function readSecrets(settings: Settings, readFile: ReadFile): Settings {
-  const { store, grpc, blobs, secrets } = settings;
+  const { store, grpc, blobs, secrets, exchange } = settings;
+  const exchangeFile = exchange.clientSecretFile;
+  const exchangeSecret = secretOf('exchange.clientSecretFile', exchangeFile, readFile);
   const clientFile = secrets.infisicalClientSecretFile;
   const client = secretOf('secrets.infisicalClientSecretFile', clientFile, readFile);
   const url = secretOf('store.urlFile', store.urlFile, readFile) ?? store.url;
@@ -39,6 +44,7 @@ export function readSecrets(settings: Settings, readFile: ReadFile): Settings {
       ...secrets,
       infisicalClientSecret: client ?? secrets.infisicalClientSecret,
     },
+    exchange: { ...exchange, clientSecret: exchangeSecret ?? exchange.clientSecret },
     blobs: { ...blobs, secretAccessKey: key ?? blobs.secretAccessKey },
   };
 }

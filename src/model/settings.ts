@@ -6,8 +6,10 @@ import { z } from 'zod';
 import { authSettings, checkAuth } from './authSettings.ts';
 import { blobSettings, checkBlobs } from './blobSettings.ts';
 import { checkSecrets, secretSettings } from './secretSettings.ts';
+import { checkExchange, exchangeSettings } from './exchangeSettings.ts';
 import { gatewaySettings } from './gatewaySettings.ts';
 import { checkGrpc } from './grpcSettings.ts';
+import { limitSettings } from './limitSettings.ts';
 import { checkAgentTls, checkListener, listenerSettings } from './listenerSettings.ts';
 import { checkNotify, notifySettings } from './notifySettings.ts';
 import { agentSettings } from './agentSettings.ts';
@@ -108,12 +110,6 @@ const fleet = section({
 
 const policy = section({ file: text.default('') });
 
-const limits = section({
-  listPage: z.int().min(1).max(500).default(500),
-  streamsPerTenant: z.int().min(1).default(200),
-  tunnelStreams: z.int().min(1).max(65_535).default(256),
-});
-
 const sections = z.strictObject({
   data,
   server,
@@ -123,6 +119,7 @@ const sections = z.strictObject({
   store,
   blobs: blobSettings,
   secrets: secretSettings,
+  exchange: exchangeSettings,
   notify: notifySettings,
   cluster,
   leases,
@@ -134,7 +131,7 @@ const sections = z.strictObject({
   training: trainingSettings,
   fleet,
   policy,
-  limits,
+  limits: limitSettings,
 });
 export type Settings = z.output<typeof sections>;
 export const settingsSchema = sections.superRefine(checkTogether);
@@ -152,7 +149,7 @@ const ALIASES = {
 const OTHER_VARIABLES = [
   /^DROVER_(CONFIG|URL|TOKEN|JOIN_TOKEN)$/,
   /^DROVER_(JOB|TASK|ATTEMPT|ARRAY|GANG|PORT|PORTS|WORKER|CHECKPOINT|RESULT|METRICS)(_|$)/,
-  /^DROVER_(INPUTS|SECRETS|RESUME)$/,
+  /^DROVER_(INPUTS|SECRETS|TOKENS|RESUME)$/,
 ];
 
 export interface SettingsSources {
@@ -216,6 +213,7 @@ function checkTogether(settings: Settings, context: z.RefinementCtx): void {
   checkGrpc(settings.grpc, fail);
   checkBlobs(settings.blobs, fail);
   checkSecrets(settings.secrets, fail);
+  checkExchange(settings.exchange, fail);
   checkNotify(settings.notify, fail);
 }
 

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { ATTEMPT_STATES, END_CAUSES } from '../model/attempt.ts';
 import { BLOB_HASH } from '../model/blob.ts';
+import type { AudienceRefusal } from '../model/downstream.ts';
 import type { IdleRule, JobParts } from '../model/jobParts.ts';
 import { DEVICE_KINDS } from '../model/resources.ts';
 import { storable } from './texts.ts';
@@ -17,6 +18,7 @@ export const AGENT_PATHS = {
   logs: '/drover.v1.Agent/AppendLogs',
   checkpoint: '/drover.v1.Agent/AddCheckpoint',
   secrets: '/drover.v1.Agent/AttemptSecrets',
+  tokens: '/drover.v1.Agent/AttemptTokens',
 } as const;
 
 /** What an attempt writes. */
@@ -174,6 +176,14 @@ export interface AttemptSecrets {
   token: string | null;
 }
 
+/** Tokens of other services for an attempt, by the names the settings have for these. */
+export interface AttemptTokens {
+  tokens: { audience: string; token: string; expiresAtMs: number }[];
+  refused: AudienceRefusal[];
+  /** When to ask again: before the first of them runs out. */
+  renewInMs: number;
+}
+
 /** Everything an agent needs to run one attempt. */
 export interface AttemptOrder extends OrderParts {
   uid: string;
@@ -209,6 +219,8 @@ export interface OrderParts extends Pick<
   outputs?: string[] | undefined;
   /** It gets a token of its own. */
   maySubmit?: boolean | undefined;
+  /** It gets tokens of other services: the agent asks for them. */
+  downstream?: boolean | undefined;
   keepOnFailureMs?: number | undefined;
   /** Counted from when the command starts. */
   timeLimitMs?: number | undefined;

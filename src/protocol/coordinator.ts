@@ -4,12 +4,14 @@
  * results are plain data; failures are DroverError. A reply leaves only after what it says is on
  * disk.
  */
+import type { SubmittedDownstream } from '../model/downstream.ts';
 import type { JobSpec, Priority } from '../model/job.ts';
 import type { Identity, Principal } from '../model/token.ts';
 import type { BudgetInput, BudgetView, PlanView, UsageQuery, UsageRow } from './budgets.ts';
 import type {
   AttemptAccess,
   AttemptSecrets,
+  AttemptTokens,
   CheckpointReport,
   JoinReply,
   JoinRequest,
@@ -45,6 +47,10 @@ export interface SubmitRequest {
   idempotencyKey: string | null;
   /** Hash of the request's body, compared when the key was used before. */
   bodyHash: string | null;
+  /** For whom the jobs get tokens of other services: nobody but the caller. */
+  downstream?: SubmittedDownstream | undefined;
+  /** Such tokens by metadata, for a coordinator that wants them at once; kept by nobody. */
+  downstreamTokens?: Record<string, string> | undefined;
 }
 
 export interface SubmitReply {
@@ -210,6 +216,11 @@ export interface Coordinator {
 
   /** STALE when the worker does not run it, NOT_FOUND for a secret that nobody knows. */
   attemptSecrets(workerToken: string, uid: string): Promise<AttemptSecrets>;
+  /**
+   * Minted now. STALE when the worker does not run it; before its start PERMISSION_DENIED where one
+   * that it must have is refused, UNAVAILABLE where that cannot be had.
+   */
+  attemptTokens(workerToken: string, uid: string): Promise<AttemptTokens>;
 
   /** A gateway says where agents reach its tunnel; the lease must be renewed. */
   registerGateway(url: string, leaseMs: number): Promise<void>;
@@ -270,6 +281,7 @@ export const COORDINATOR_CALLS = [
   'addCheckpoint',
   'attemptAccess',
   'attemptSecrets',
+  'attemptTokens',
   'registerGateway',
   'openTunnel',
   'readiness',

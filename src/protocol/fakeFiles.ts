@@ -10,6 +10,7 @@ export function fakeFiles(): Pick<
   | 'addCheckpoint'
   | 'attemptAccess'
   | 'attemptSecrets'
+  | 'attemptTokens'
   | 'requestCheckpoint'
   | 'listAudit'
   | 'policy'
@@ -48,6 +49,7 @@ export function fakeFiles(): Pick<
     addCheckpoint: async () => undefined,
     attemptAccess: async () => undefined,
     attemptSecrets: async () => ({ values: {}, token: null }),
+    attemptTokens: async () => ({ tokens: [], refused: [], renewInMs: 60_000 }),
     listAudit: async () => ({ items: [], nextCursor: null }),
     policy: async () => ({ text: '', loadedAtMs: null, problem: null }),
     recordAccess: async () => undefined,

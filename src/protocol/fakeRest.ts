@@ -23,6 +23,7 @@ export class FakeRest {
   readonly addCheckpoint = this.#files.addCheckpoint;
   readonly attemptAccess = this.#files.attemptAccess;
   readonly attemptSecrets = this.#files.attemptSecrets;
+  readonly attemptTokens = this.#files.attemptTokens;
   readonly listAudit = this.#files.listAudit;
   readonly policy = this.#files.policy;
   readonly recordAccess = this.#files.recordAccess;

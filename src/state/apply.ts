@@ -5,6 +5,7 @@ import { cancel } from './cancel.ts';
 import { charge } from './charges.ts';
 import { addCheckpoint } from './checkpoints.ts';
 import { putData, removeData } from './dataSets.ts';
+import { reseal } from './downstream.ts';
 import { giveUp, lose, stop } from './endings.ts';
 import { DONE, type Mutation, type Result } from './mutations.ts';
 import { preempt, withdraw } from './nominations.ts';
@@ -62,6 +63,8 @@ export function apply(state: State, mutation: Mutation, nowMs: number): Result {
       state.note(nowMs, { kind: what, ...note });
       return DONE;
     }
+    case 'reseal':
+      return reseal(state, mutation);
     case 'settle-notice':
       return settleNotice(state, mutation, nowMs);
     case 'create-token':

@@ -8,6 +8,7 @@ import type { Budget } from '../model/budget.ts';
 import type { Checkpoint } from '../model/checkpoint.ts';
 import type { Claim } from '../model/claim.ts';
 import type { DataSet } from '../model/dataSet.ts';
+import type { JobDownstream } from '../model/downstream.ts';
 import type { Event, EventKind } from '../model/event.ts';
 import type { AttemptUid, JobId, TaskId, WorkerId } from '../model/ids.ts';
 import type { Job, JobState } from '../model/job.ts';
@@ -48,6 +49,7 @@ export class Changes {
   readonly claims = new Map<Claim, RowOperation>();
   readonly budgets = new Map<Budget, RowOperation>();
   readonly dataSets = new Map<DataSet, RowOperation>();
+  readonly downstream = new Map<JobDownstream, RowOperation>();
   readonly accounts = new Map<Account, Operation>();
   readonly usageDays = new Map<UsageDay, Operation>();
   readonly notices = new Map<QueuedNotice, RowOperation>();
@@ -67,6 +69,7 @@ export class Changes {
       this.tokens.size === 0 &&
       this.claims.size === 0 &&
       this.accounts.size === 0 &&
+      this.downstream.size === 0 &&
       this.notices.size === 0
     );
   }

@@ -9,6 +9,7 @@ import type { Attempt, StopCause } from '../model/attempt.ts';
 import type { Task } from '../model/task.ts';
 import { releaseDependents } from './after.ts';
 import { settle } from './charges.ts';
+import { dropDownstream } from './downstream.ts';
 import { endChildren } from './family.ts';
 import { failRound, memberSucceeded } from './gangs.ts';
 import { DONE, missing, stale } from './mutations.ts';
@@ -231,6 +232,7 @@ function endJob(state: State, live: LiveJob, nowMs: number): void {
   const { state: end, reason, exitCode } = ending;
   const kind = end === 'SUCCEEDED' ? 'done' : 'failed';
   tellOfJob(state, live, kind, { state: end, reason, exitCode }, nowMs);
+  dropDownstream(state, live.job.id);
   releaseDependents(state, live, nowMs);
   endChildren(state, live.job, nowMs);
 }

@@ -10,6 +10,7 @@ import type { Account } from '../model/account.ts';
 import type { Budget } from '../model/budget.ts';
 import type { Checkpoint } from '../model/checkpoint.ts';
 import type { DataSet } from '../model/dataSet.ts';
+import type { JobDownstream } from '../model/downstream.ts';
 import type { Claim } from '../model/claim.ts';
 import type { AttemptUid, ClusterId, JobId } from '../model/ids.ts';
 import type { Job } from '../model/job.ts';
@@ -115,6 +116,7 @@ export interface Snapshot {
   tokens: Token[];
   budgets: Budget[];
   dataSets: DataSet[];
+  downstream: JobDownstream[];
   accounts: Account[];
   /** Of the newest day there is. */
   usageDays: UsageDay[];
@@ -128,7 +130,7 @@ export interface Snapshot {
 
 /** What a store that nothing was written to yet would give. */
 export function emptySnapshot(clusterId: ClusterId, epoch: number): Snapshot {
-  const jobs = { jobs: [], tasks: [], attempts: [], checkpoints: [] };
+  const jobs = { jobs: [], tasks: [], attempts: [], checkpoints: [], downstream: [] };
   const fleet = { claims: [], workers: [], tokens: [] };
   const money = { budgets: [], dataSets: [], accounts: [], usageDays: [], notices: [] };
   const people = { tenants: [], users: [], auditHeads: [] };

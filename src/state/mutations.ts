@@ -2,6 +2,7 @@
 import type { StopCause } from '../model/attempt.ts';
 import type { Budget } from '../model/budget.ts';
 import type { DataSet } from '../model/dataSet.ts';
+import type { SubmittedDownstream } from '../model/downstream.ts';
 import type { Claim } from '../model/claim.ts';
 import type { Event } from '../model/event.ts';
 import type { AttemptUid, JobId, TaskId, TokenId, WorkerId } from '../model/ids.ts';
@@ -28,6 +29,8 @@ export interface Submit {
   links: SubmitLink[];
   idempotencyKey: string | null;
   bodyHash: string | null;
+  /** For whom its attempts get tokens of other services; absent: as its parent's do. */
+  downstream?: SubmittedDownstream | undefined;
 }
 
 export interface Cancel {
@@ -191,12 +194,19 @@ export interface Drain {
 /** Somebody looked, or was given something: kept for those who ask who did. */
 interface Note {
   kind: 'note';
-  what: 'job.inside' | 'secrets.given';
+  what: 'job.inside' | 'secrets.given' | 'tokens.given' | 'tokens.refused';
   tenant: string;
   job: JobId;
   task: TaskId;
   attempt: AttemptUid;
   data: Event['data'];
+}
+
+/** Refresh tokens were replaced: whoever has the old envelope gets the new one. */
+export interface Reseal {
+  kind: 'reseal';
+  from: string;
+  to: string;
 }
 
 /** The worker's token is good no more: what it runs is lost when its lease has run out. */
@@ -233,6 +243,7 @@ export type Mutation =
   | Drain
   | RevokeWorker
   | Note
+  | Reseal
   | SettleNotice
   | SetPriority
   | PeopleMutation;

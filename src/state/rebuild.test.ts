@@ -7,10 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
-import { ended, joining, liveParts, seen, submission } from '../../test/support/testState.ts';
+import { ended, joining, liveParts, seen } from '../../test/support/testState.ts';
 import { pendingByClass, waitingByClass } from '../../test/support/classCounts.ts';
 import { bandOf, takePeople } from '../../test/support/peopleSteps.ts';
-import { step, type Step } from '../../test/support/randomSteps.ts';
+import { RESEAL, step, submissionOf, type Step } from '../../test/support/randomSteps.ts';
 import { checkInvariants } from '../../test/support/stateInvariants.ts';
 import { TestState } from '../../test/support/testState.ts';
 import { DEFAULT_POLICY, plan } from '../core/schedule/plan.ts';
@@ -80,12 +80,8 @@ class Run {
     const job = one(state.jobs)?.job.id;
     switch (step.do) {
       case 'submit': {
-        const key = step.pick % 3 === 0 ? `k${step.pick}` : null;
-        const links = [{ waits: 1, after: 0, when: 'any' as const }];
-        const chain = step.pick % 4 === 0;
-        const specs = chain ? [step.fields, step.fields] : [step.fields];
-        const more = { idempotencyKey: key, bodyHash: key, links: chain ? links : [] };
-        it.apply(submission(specs, more));
+        it.apply(submissionOf(step));
+        if (step.pick % 10 === 0) it.apply(RESEAL);
         return;
       }
       case 'plan':

@@ -10,6 +10,7 @@ import { countTasks } from '../core/lifecycle/job.ts';
 import { moveTask, type TASK_MOVES } from '../core/lifecycle/task.ts';
 import type { Attempt } from '../model/attempt.ts';
 import type { Claim } from '../model/claim.ts';
+import type { JobDownstream } from '../model/downstream.ts';
 import { idMinter, type AttemptUid, type ClusterId, type JobId } from '../model/ids.ts';
 import type { TaskId, TokenId, WorkerId } from '../model/ids.ts';
 import { AUDITED } from '../model/event.ts';
@@ -65,6 +66,8 @@ export class State {
   readonly usageDays: UsageDays;
   readonly checkpoints: Checkpoints;
   readonly dataSets: DataSets;
+  /** For whom attempts get tokens of other services. */
+  readonly downstream: Map<JobId, JobDownstream>;
   readonly notices: Notices;
   readonly tenants: Tenants;
   readonly auditChains: AuditChains;
@@ -93,6 +96,7 @@ export class State {
     this.checkpoints = new Checkpoints(snapshot.checkpoints);
     this.notices = new Notices(snapshot.notices, options.tell ?? {});
     this.dataSets = new DataSets(snapshot.dataSets);
+    this.downstream = new Map(snapshot.downstream.map((one) => [one.job, one]));
     this.tenants = new Tenants(snapshot.tenants, snapshot.users);
     this.auditChains = new AuditChains(snapshot.auditHeads);
     this.clusterId = snapshot.clusterId;

@@ -4,6 +4,7 @@ import type { JobId } from '../model/ids.ts';
 import type { Job, JobSpec } from '../model/job.ts';
 import { waitForOthers } from './after.ts';
 import { cancel } from './cancel.ts';
+import { addDownstream } from './downstream.ts';
 import { mindsNames, takenNames, type Taken } from './family.ts';
 import { idempotencyKey, type LiveJob } from './live.ts';
 import { stale, type Result, type Submit, type SubmitLink } from './mutations.ts';
@@ -108,6 +109,7 @@ function addJob(
     data: submitted(mutation, job, first),
     audited: first,
   });
+  addDownstream(state, mutation, job, nowMs);
   return live;
 }
 

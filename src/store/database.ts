@@ -1,4 +1,5 @@
 /** The types of all rows, as Kysely reads them. */
+import type { DownstreamRow } from './downstreamRows.ts';
 
 export interface JobRow {
   id: string;
@@ -286,6 +287,7 @@ export interface Database {
   tokens: TokenRow;
   budgets: BudgetRow;
   data_sets: DataSetRow;
+  job_downstream: DownstreamRow;
   accounts: AccountRow;
   ledger: LedgerRow;
   usage_days: UsageDayRow;

@@ -16,6 +16,7 @@ import { packSpec } from '../model/spec.ts';
 import type { Changes, JobEnding } from '../state/changes.ts';
 import type { KeyedSubmission } from '../state/live.ts';
 import type { Value, WriteBatch } from './contract.ts';
+import { encodeDownstream } from './downstreamRows.ts';
 import { encodeMoney } from './encodeMoney.ts';
 import { encodeNotices } from './noticeRows.ts';
 import { encodePeople } from './peopleRows.ts';
@@ -62,6 +63,7 @@ export function encodeBatch(changes: Changes, epoch: number, seq: number): Write
   if (changes.dataSets.size > 0) {
     tables.data_sets = split(changes.dataSets, dataSetKey, nothing, dataSetMutable);
   }
+  encodeDownstream(changes, tables);
   encodeMoney(changes, tables);
   encodeNotices(changes, tables);
   encodePeople(changes, tables);

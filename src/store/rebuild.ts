@@ -12,6 +12,7 @@ import {
   decodeUsageDay,
   decodeWorker,
 } from './decode.ts';
+import { decodeDownstream } from './downstreamRows.ts';
 import { decodeNotice } from './noticeRows.ts';
 import { decodeTenant, decodeUser } from './peopleRows.ts';
 import type { ControllerRow, Database } from './database.ts';
@@ -45,6 +46,7 @@ export async function readSnapshot(
   const tokens = await db.selectFrom('tokens').selectAll().execute();
   const budgets = await db.selectFrom('budgets').selectAll().execute();
   const dataSets = await db.selectFrom('data_sets').selectAll().execute();
+  const downstream = await db.selectFrom('job_downstream').selectAll().execute();
   const accounts = await db.selectFrom('accounts').selectAll().execute();
   const notices = await db.selectFrom('notices').selectAll().orderBy('id').execute();
   const newest = db.selectFrom('usage_days').select((row) => row.fn.max('day').as('day'));
@@ -66,6 +68,7 @@ export async function readSnapshot(
     tokens: tokens.map(decodeToken),
     budgets: budgets.map(decodeBudget),
     dataSets: dataSets.map(decodeDataSet),
+    downstream: downstream.map(decodeDownstream),
     accounts: accounts.map(decodeAccount),
     usageDays: usageDays.map(decodeUsageDay),
     notices: notices.map(decodeNotice),

@@ -101,6 +101,7 @@ export const TABLES: Record<TableName, Table> = {
     'version kind hash bytes files created_at_ms created_by',
     'version bytes files created_at_ms',
   ),
+  job_downstream: table('job', 'tenant issuer subject audiences', 'sealed', ''),
   accounts: table(
     'tenant user_name',
     '',

@@ -90,6 +90,7 @@ export const orderParts = fc.record({
   outputs: maybe(fc.array(word, { minLength: 1, maxLength: 2 })),
   idle: maybe(idle),
   maySubmit: fc.constantFrom(true, undefined),
+  downstream: fc.constantFrom(true, undefined),
   keepOnFailureMs: maybe(duration),
   timeLimitMs: maybe(duration),
 });

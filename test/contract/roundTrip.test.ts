@@ -30,6 +30,14 @@ const listOfTask = fc.oneof(
   ),
 );
 
+const DOWNSTREAM = {
+  issuer: 'https://login.example.org',
+  subject: 'ada ü',
+  audiences: ['storage', 'registry'],
+  sealed: 'v1.k1.a.b',
+  refused: [{ audience: 'registry', reason: 'no' }],
+};
+
 const ARGUMENTS: Arguments = {
   authenticate: fc.tuple(text),
   submit: fc.tuple(
@@ -40,6 +48,7 @@ const ARGUMENTS: Arguments = {
         fc.constantFrom(
           { specs, idempotencyKey: null, bodyHash: null },
           { specs, idempotencyKey: 'key ü', bodyHash: 'hash' },
+          { specs, idempotencyKey: null, bodyHash: null, downstream: DOWNSTREAM },
         ),
       ),
   ),
@@ -89,6 +98,7 @@ const ARGUMENTS: Arguments = {
   addCheckpoint: fc.tuple(agentToken, agent.checkpointReport),
   attemptAccess: fc.tuple(agentToken, text),
   attemptSecrets: fc.tuple(agentToken, text),
+  attemptTokens: fc.tuple(agentToken, text),
   registerGateway: fc.tuple(text, fc.maxSafeNat()),
   openTunnel: fc.tuple(who, text, text),
   readiness: fc.tuple(),
@@ -142,6 +152,11 @@ const RESULTS: Results = {
   appendLogs: agent.acks,
   addCheckpoint: fc.constant(undefined),
   attemptSecrets: fc.record({ values: any.map, token: any.nullable(text) }),
+  attemptTokens: fc.record({
+    tokens: fc.array(fc.record({ audience: text, token: text, expiresAtMs: any.ms })),
+    refused: fc.array(fc.record({ audience: text, reason: text })),
+    renewInMs: any.ms,
+  }),
   attemptAccess: fc.option(fc.record({ tenant: text, job: text, task: text }), {
     nil: undefined,
   }),

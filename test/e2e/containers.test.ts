@@ -6,6 +6,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { keyOf } from '../../src/agent/environments/store.ts';
 import { startJourney, until, type Journey } from '../support/journey.ts';
 import { LOGIN, missingPodman, startPodman, type Podman } from '../support/podman.ts';
+import { exchangeEnvironment, startExchangeServer } from '../system/exchangeServer.ts';
+import type { ExchangeServer } from '../system/exchangeServer.ts';
 
 const missing = missingPodman();
 if (missing !== undefined) console.warn(`jobs in containers are not tested: ${missing}`);
@@ -14,6 +16,7 @@ const runs = missing === undefined || process.env['CI'] === 'true';
 const folder = mkdtempSync(path.join(tmpdir(), 'drover-e2e-containers-'));
 let podman: Podman;
 let journey: Journey;
+let issuer: ExchangeServer;
 const secrets = path.join(folder, 'secrets');
 
 beforeAll(async () => {
@@ -23,6 +26,10 @@ beforeAll(async () => {
   const login = `${LOGIN.user}:${LOGIN.password}\n`;
   writeFileSync(path.join(secrets, 'default', 'REGISTRY'), login, { mode: 0o600 });
   writeFileSync(path.join(secrets, 'default', 'API_KEY'), 'line one\nline two', { mode: 0o600 });
+  issuer = await startExchangeServer({ ada: 'default' });
+  issuer.tokenSeconds = 3;
+  const storage = { audience: 'https://drive', scope: 'files.read' };
+  const tokens = exchangeEnvironment(issuer, folder, { storage });
   const home = mkdtempSync(path.join(tmpdir(), 'drover-journey-'));
   const agent = keyOf([path.join(home, '.drover', 'agent')]).slice(0, 16);
   podman.run(
@@ -32,12 +39,13 @@ beforeAll(async () => {
   journey = await startJourney({
     home,
     args: ['--resources', 'cpus=4,mem=2Gi'],
-    env: { ...podman.env, DROVER_SECRETS_FOLDER: secrets },
+    env: { ...podman.env, DROVER_SECRETS_FOLDER: secrets, ...tokens },
   });
 });
 afterAll(async () => {
   if (!runs) return;
   await journey.close();
+  await issuer.close();
   podman.close();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -51,6 +59,17 @@ const containers = (): string[] =>
 
 test.runIf(runs)('a container that an earlier agent left is gone', async () => {
   await until('the stray one is gone', () => containers().length === 0);
+});
+
+test.runIf(runs)('tokens of other services inside, and new ones while it runs', async () => {
+  const DROVER_TOKEN = await issuer.login('ada');
+  const script =
+    'cd $DROVER_TOKENS; old=$(cat storage); ' +
+    'while [ "$old" = "$(cat storage)" ]; do sleep 0.1; done; ls; ' +
+    'touch x || echo "not for writing"';
+  const env = { DROVER_TOKEN };
+  const run = await journey.start(inBox('--', 'sh', '-c', script), { env }).ended;
+  expect([run.code, run.stdout]).toEqual([0, 'storage\nnot for writing\n']);
 });
 
 test.runIf(runs)('code, inputs, secrets, result and limits of /dev/shm inside', async () => {

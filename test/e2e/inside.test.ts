@@ -133,6 +133,8 @@ test('proxy: what passes to a page of a job, and what stays', async () => {
     headers: { cookie, authorization: 'token of-the-page', 'content-type': 'text/plain' },
   });
   expect(answer.headers.getSetCookie()).toEqual(['mine=1']);
+  // A page has its own policy, or none; ours would keep its scripts from running.
+  expect(answer.headers.get('content-security-policy')).toBeNull();
   const seen = (await answer.json()) as { url: string; bytes: number; headers: object };
   expect(seen).toMatchObject({ method: 'POST', url: `/proxy/${endpoint}/a%20b?c=d`, bytes: 3e6 });
   expect(seen.headers).toMatchObject({
@@ -149,6 +151,7 @@ test('proxy: what passes to a page of a job, and what stays', async () => {
   // For this endpoint alone, and no longer than the token.
   const elsewhere = await fetch(`${journey.url}/proxy/${id}.0:1/`, { headers: { cookie } });
   expect(elsewhere.status).toBe(401);
+  expect(elsewhere.headers.get('content-security-policy')).toContain("'none'");
   await journey.api(`DELETE /v1/tokens/${tokenId}`);
   expect((await fetch(place, { headers: { cookie } })).status).toBe(401);
   await journey.client.cancelJob(id);

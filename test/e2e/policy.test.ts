@@ -3,11 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { DROVER, startJourney, type, until, type Journey } from '../support/journey.ts';
+import { call, DROVER, startJourney, type, until, type Journey } from '../support/journey.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'drover-e2e-policy-'));
 const file = path.join(folder, 'policy.yaml');
 const jobFile = path.join(folder, 'job.yaml');
+const SECRET = 'a-secret-that-is-long-enough';
 const POLICY = `
 defaults:
   - timeLimit: 1h
@@ -27,7 +28,7 @@ beforeAll(async () => {
   writeFileSync(file, POLICY);
   journey = await startJourney({
     args: ['--resources', 'cpus=4,mem=1Gi'],
-    env: { DROVER_POLICY_FILE: file },
+    env: { DROVER_POLICY_FILE: file, DROVER_GRPC_API_SECRET: SECRET },
   });
 });
 afterAll(async () => {
@@ -124,6 +125,34 @@ test('a changed file is in force soon, a broken one never; replays stay as they 
   writeFileSync(file, '');
   await inForce('');
   expect((await journey.api('POST /v1/jobs', spec)).status).toBe(201);
+});
+
+test('a gateway has a policy of its own before a coordinator that has another', async () => {
+  const lines = journey.log().split('\n');
+  const line = lines.find((text) => text.includes('gRPC listens')) ?? '{}';
+  const { url: grpcUrl } = JSON.parse(line) as { url: string };
+  const own = path.join(folder, 'gateway.yaml');
+  writeFileSync(own, 'rules: [{ name: edge, require: { mostRetries: 0 } }]\n');
+  const home = mkdtempSync(path.join(folder, 'gateway-'));
+  const env = { HOME: home, DROVER_POLICY_FILE: own, DROVER_GRPC_API_SECRET: SECRET };
+  const gateway = type(DROVER, ['gateway', '--coordinator', grpcUrl, '--port', '0'], { env });
+  try {
+    const url = await until(
+      'the gateway listens',
+      () => /"url":"([^"]+)"[^\n]*gateway listens/.exec(gateway.stderr())?.[1],
+    );
+    const submit = (where: string) =>
+      call(where, 'POST /v1/jobs', { command: ['true'], retries: 1 }, { token: journey.token });
+    const refused = await submit(url);
+    expect([refused.status, refused.body['detail']]).toEqual([
+      403,
+      expect.stringContaining('rule "edge": it has 1 retries, at most 0 are allowed'),
+    ]);
+    expect((await submit(journey.url)).status).toBe(201);
+  } finally {
+    gateway.child.kill('SIGTERM');
+    await gateway.ended;
+  }
 });
 
 test('patterns that look like hostile expressions hurt nobody', async () => {

@@ -2,6 +2,8 @@
 import fc from 'fast-check';
 import { END_CAUSES } from '../../src/model/attempt.ts';
 import type { Shape } from '../../src/model/job.ts';
+import type { Reseal, Submit } from '../../src/state/mutations.ts';
+import { submission } from './testState.ts';
 
 const jobFields = fc.record({
   shape: fc.constantFrom<Shape>(
@@ -84,3 +86,21 @@ export const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('restart' as const) }) },
 );
 export type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
+
+const DOWNSTREAM = {
+  ...{ issuer: 'https://login.example.org', subject: 'ada', audiences: ['storage'] },
+  ...{ sealed: 'v1.k.a.b', refused: [{ audience: 'registry', reason: 'no' }] },
+};
+export const RESEAL: Reseal = { kind: 'reseal', from: 'v1.k.a.b', to: 'v1.k.c.d' };
+
+/** Some with a key, some as a chain of two, some with tokens of other services. */
+export function submissionOf({ pick: at, fields }: Extract<Step, { do: 'submit' }>): Submit {
+  const key = at % 3 === 0 ? `k${at}` : null;
+  const chain = at % 4 === 0;
+  return submission(chain ? [fields, fields] : [fields], {
+    idempotencyKey: key,
+    bodyHash: key,
+    links: chain ? [{ waits: 1, after: 0, when: 'any' }] : [],
+    downstream: at % 5 === 0 ? DOWNSTREAM : undefined,
+  });
+}

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { createController, type Controller } from '../../src/control/controller.ts';
 import type { LogStore } from '../../src/control/logs.ts';
 import type { Channels } from '../../src/control/notices.ts';
+import type { Minter } from '../../src/exchange/mint.ts';
 import { createPlanner } from '../../src/control/planner.ts';
 import { silentLog, type Log } from '../../src/lib/log.ts';
 import { seededRandom } from '../../src/lib/random.ts';
@@ -55,6 +56,7 @@ export interface TestControllerOptions {
   onFatal?: (error: unknown) => void;
   channels?: Channels;
   tell?: TellDefaults;
+  minter?: Minter;
   policy?: PolicySource;
 }
 
@@ -94,6 +96,7 @@ export class TestController {
       ...(this.#options.jobMetrics && { jobMetrics: this.#options.jobMetrics }),
       clock: this.clock,
       random,
+      minter: this.#options.minter,
       channels: this.#options.channels ?? new Map(),
       policy: this.#options.policy ?? NO_POLICY,
       log: this.#options.log ?? silentLog,

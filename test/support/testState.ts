@@ -210,6 +210,7 @@ export function liveParts(state: State) {
     dependents: byKey(state.dependents).map(([id, who]) => [id, [...who].map(({ job }) => job.id)]),
     accounts: accountParts(state),
     usageDays: [...state.usageDays.all()],
+    downstream: byKey(state.downstream),
     dataSets: [...state.dataSets.all()].toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     costLimited: [...state.costLimited].map(({ job }) => job.id).toSorted(),
     timed: [...state.timed].map(({ job }) => job.id).toSorted(),

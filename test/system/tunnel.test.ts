@@ -3,11 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import {
-  DIAL_TIMEOUT_MS,
-  GATEWAY_LEASE_MS,
-  STREAMS_PER_TENANT,
-} from '../../src/gateway/tunnel/hub.ts';
+import { DIAL_TIMEOUT_MS, GATEWAY_LEASE_MS } from '../../src/gateway/tunnel/hub.ts';
 import { START_TIMEOUT_MS } from '../../src/gateway/tunnel/exec.ts';
 import { systemClock, type Clock } from '../../src/lib/clock.ts';
 import { TUNNEL_PROTOCOL } from '../../src/protocol/tunnel/limits.ts';
@@ -18,6 +14,7 @@ import {
   finish,
   principal,
   readUntil,
+  STREAMS_PER_TENANT,
   TASK,
   TOKEN,
   tunnelWorld,

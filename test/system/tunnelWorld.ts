@@ -14,6 +14,7 @@ import { tunnelKinds } from '../../src/agent/tunnel/kinds.ts';
 import { bearerOf, checkScope, type Authorize } from '../../src/gateway/auth/authorize.ts';
 import type { Access, Audited } from '../../src/gateway/tunnel/accesses.ts';
 import { createExecRoute } from '../../src/gateway/tunnel/exec.ts';
+import { Load } from '../../src/gateway/load/load.ts';
 import { createTunnelHub, type TunnelHub } from '../../src/gateway/tunnel/hub.ts';
 import { createInsideRoute } from '../../src/gateway/tunnel/inside.ts';
 import { attachUpgrades } from '../../src/gateway/tunnel/upgrades.ts';
@@ -31,6 +32,7 @@ import { hashTicket } from '../../src/protocol/tunnel/tickets.ts';
 export const TASK = 'j1.0';
 export const UID = 'uid-1';
 export const TOKEN = 'secret';
+export const STREAMS_PER_TENANT = 20;
 
 export interface TunnelWorld {
   url: string;
@@ -77,6 +79,7 @@ export async function tunnelWorld(options: { clock?: Clock } = {}): Promise<Tunn
     audited: async (access) => void accesses.push(access),
   };
   const clock = options.clock ?? systemClock;
+  const load = new Load({ streamsPerTenant: STREAMS_PER_TENANT });
   const hub = createTunnelHub({
     coordinator: {
       registerGateway: async (gatewayUrl, leaseMs) =>
@@ -87,6 +90,7 @@ export async function tunnelWorld(options: { clock?: Clock } = {}): Promise<Tunn
     clock,
     log: silentLog,
     audited: (access) => settings.audited(access),
+    holdStream: (who) => load.holdStream(who),
   });
   const authenticate = async (token: string): Promise<Principal | undefined> =>
     token === TOKEN ? principal(settings.scopes) : undefined;

@@ -166,9 +166,17 @@ export class DroverServer {
     return rows;
   }
 
-  /** `run` keeps the keys of several loads on one server apart. */
-  single(run: string): RequestShape {
-    return this.#shape(PATHS.jobs, run, PAYLOAD);
+  /** `run` keeps the keys of several loads on one server apart; `token`: somebody else's. */
+  single(run: string, token = this.#token): RequestShape {
+    return this.#shape(PATHS.jobs, run, PAYLOAD, token);
+  }
+
+  /** A token of another tenant, who may submit. */
+  async tokenOf(tenant: string): Promise<string> {
+    const body = { name: 'bench', tenant, roles: ['user'] };
+    const { secret } = await this.call<TokenView>('POST', PATHS.tokens, body);
+    if (secret === undefined) throw new Error('the new token came without its secret');
+    return secret;
   }
 
   batch(run: string): RequestShape {
@@ -188,12 +196,12 @@ export class DroverServer {
     return this.#shape(PATHS.batch, run, { jobs });
   }
 
-  #shape(path: string, run: string, body: unknown): RequestShape {
+  #shape(path: string, run: string, body: unknown, token = this.#token): RequestShape {
     return {
       method: 'POST',
       path,
       headers: {
-        authorization: `Bearer ${this.#token}`,
+        authorization: `Bearer ${token}`,
         'idempotency-key': `${run}-${COUNTER}`,
       },
       body: JSON.stringify(body),

@@ -6,6 +6,8 @@ import { readFileSync } from 'node:fs';
 
 /** In an attempt's directory: what its output must not show. */
 export const MASKS_FILE = 'masks.json';
+/** The same of what changes while it runs. */
+export const TOKEN_MASKS_FILE = 'token-masks.json';
 
 /** Shorter texts are everywhere: hiding them would tell more than it hides. */
 const SHORTEST_MASK = 6;

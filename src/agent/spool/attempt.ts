@@ -2,9 +2,9 @@
 import { closeSync, existsSync, fstatSync, readFileSync, readSync, watch } from 'node:fs';
 import type { FSWatcher } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { openPlainFile } from '../plainFile.ts';
-import { MASKS_FILE, readMasks } from '../secrets/masks.ts';
+import { AttemptMasks } from '../secrets/attemptMasks.ts';
 import type { LogStream } from '../../protocol/agent.ts';
 import { spoolKey, type SpoolAttempt } from '../spool.ts';
 
@@ -62,8 +62,7 @@ export class SpooledAttempt {
   /** Half a line means nothing: only whole ones are sent. */
   readonly wholeLines: boolean;
   readonly streams: readonly [SpoolStream, SpoolStream];
-  /** What its output must not show. */
-  readonly masks: readonly Buffer[];
+  readonly #masks: AttemptMasks;
   ended: boolean;
   phase: SpoolPhase = 'growing';
   grewAtMs: number;
@@ -87,9 +86,14 @@ export class SpooledAttempt {
       new SpoolStream(first, found.stdoutPath),
       new SpoolStream(second, found.stderrPath),
     ];
-    this.masks = readMasks(join(dirname(found.offsetsPath), MASKS_FILE));
+    this.#masks = new AttemptMasks(dirname(found.offsetsPath));
     this.#offsetsPath = found.offsetsPath;
     this.grewAtMs = nowMs;
+  }
+
+  /** What its output must not show. To be asked after that was read: see AttemptMasks. */
+  masks(): readonly Buffer[] {
+    return this.#masks.now();
   }
 
   /** Offsets that cannot be read only mean that output is sent once more. */

@@ -124,7 +124,7 @@ function takeStream(
   // A line that fills all there is room for will not come whole.
   const waits = attempt.wholeLines && isAll;
   let length = sendableLength(target.subarray(0, count), isEnd, waits);
-  const { masks } = attempt;
+  const masks = attempt.masks();
   if (masks.length > 0) {
     if (!isEnd) length = uncutLength(target.subarray(0, length), masks);
     hide(target.subarray(0, length), masks);

@@ -6,6 +6,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { systemRandom } from '../../lib/random.ts';
 import { serve } from '../../lib/thread.ts';
 import { unpackSpecs } from '../../model/spec.ts';
+import type { ExchangeSettings } from '../../model/exchangeSettings.ts';
 import type { SecretSettings } from '../../model/secretSettings.ts';
 import type { Principal } from '../../model/token.ts';
 import type { SubmitReply, SubmitRequest } from '../../protocol/coordinator.ts';
@@ -13,6 +14,7 @@ import type { Channels } from '../../control/notices.ts';
 import type { NotifySettings } from '../../model/notifySettings.ts';
 import { openChannels } from '../../notify/open.ts';
 import { openSecrets } from '../../secrets/open.ts';
+import { exchangeOf } from '../exchange.ts';
 import { historyClient } from '../../store/historyCalls.ts';
 import { rebuild, type StoreSettings } from '../../store/open.ts';
 import { openPolicy } from '../policyFile.ts';
@@ -25,6 +27,7 @@ export interface StateThreadOptions {
   logs: LogThreadOptions;
   controller: ControllerSettings;
   secrets: SecretSettings;
+  exchange: ExchangeSettings;
   notify: NotifySettings;
   policyFile: string;
   tokens: { admin: string; join: string };
@@ -70,6 +73,7 @@ async function boot(): Promise<void> {
     logs: logs.calls,
     jobMetrics,
     secrets: openSecrets(options.secrets, process.env),
+    minter: exchangeOf(options.exchange, log)?.minter,
     channels: await channels(),
     policy,
     clock: systemClock,

@@ -19,6 +19,8 @@ interface Holder {
 const RANKINGS_KEPT = 256;
 /** Workers looked at for one task: a preference must not cost what it saves. */
 const HOLDERS_LOOKED_AT = 256;
+/** And of those that it fits on, and that hold as much, so many are compared by their score. */
+const HOLDERS_SCORED = 16;
 const NOBODY: readonly Holder[] = [];
 
 export class Held {
@@ -61,10 +63,16 @@ export class Held {
     score: Score,
     members: ReadonlyMap<WorkerId, Member>,
   ): Member | undefined {
+    const holders = this.#holders(inputs);
+    const most = holders[0]?.bytes ?? 0;
+    // Where nearly everybody holds it, the best place is one that does.
+    const usual = best.members.at(-1);
+    if (usual && most > 0 && this.#bytesOn(usual.info.id, inputs) === most) return usual;
     const { preference, priceMicros } = shape.standing(best.kind);
+    let scored = 0;
     let found: { member: Member; bytes: number; value: number } | undefined;
     let looks = 0;
-    for (const { worker, bytes } of this.#holders(inputs)) {
+    for (const { worker, bytes } of holders) {
       if ((found && bytes < found.bytes) || ++looks > HOLDERS_LOOKED_AT) break;
       const member = members.get(worker);
       const state = member?.state;
@@ -73,8 +81,15 @@ export class Held {
       if (standing.preference !== preference || standing.priceMicros !== priceMicros) continue;
       const value = shape.score(state, score);
       if (!found || value < found.value) found = { member, bytes, value };
+      if (++scored === HOLDERS_SCORED) break;
     }
     return found?.member;
+  }
+
+  #bytesOn(worker: WorkerId, inputs: readonly string[]): number {
+    let sum = 0;
+    for (const hash of new Set(inputs)) sum += this.#byHash.get(hash)?.get(worker) ?? 0;
+    return sum;
   }
 
   /** Who holds most first. */

@@ -5,7 +5,8 @@ import type { TokenId } from '../../model/ids.ts';
 import type { Scope } from '../../model/token.ts';
 import { ATTEMPT_HEADER } from '../../protocol/blobs.ts';
 import type { Access, Pace } from '../app.ts';
-import type { Flights } from '../flights.ts';
+import type { Flight, Flights } from '../flights.ts';
+import type { Load } from '../load/load.ts';
 import { bearerOf, checkScope, isLocalCall } from './authorize.ts';
 import type { TokenCache } from './tokenCache.ts';
 
@@ -18,25 +19,33 @@ export type MayUse = (workerToken: string, attemptUid: string) => Promise<string
 export interface GuardOptions {
   cache: TokenCache;
   flights: Flights;
+  load: Load;
   mayUse: MayUse | undefined;
 }
 
 /** The hook of one route: built once, so that a request looks nothing up about its route. */
 export function guardRoute(
-  { cache, flights, mayUse }: GuardOptions,
+  { cache, flights, load, mayUse }: GuardOptions,
   route: { method: string; url: string; access: Access; pace: Pace; orAttempt: boolean },
 ): onRequestHookHandler {
   const lane = flights.lane(route.method, route.url, route.pace);
-  const asUser = identifier(cache, route.access);
-  const identify = route.orAttempt ? orHolder(asUser, mayUse) : asUser;
+  const asUser = identifier(cache, load, route.access);
+  const identify = route.orAttempt ? orHolder(asUser, load, mayUse) : asUser;
+  const isUsers = !['open', 'loopback', 'agent'].includes(route.access);
+  /** Agents that name their attempt are no users. */
+  const charge = (flight: Flight): void => {
+    if (!isUsers || (route.orAttempt && ATTEMPT_HEADER in flight.request.headers)) return;
+    lane.charge(flight, flight.request.principal);
+  };
   return function guard(request, reply, done) {
-    lane.begin(request, reply);
+    const flight = lane.begin(request, reply);
     reply.header('x-request-id', request.id);
     if (flights.closing) return done(closingError());
     try {
       const pending = identify(request);
       // Fastify waits for a promise that a hook returns; most requests do without one.
-      if (pending !== undefined) return pending;
+      if (pending !== undefined) return pending.then(() => charge(flight));
+      charge(flight);
       done();
     } catch (error) {
       done(error as Error);
@@ -53,25 +62,28 @@ export function closingError(): DroverError {
 /** Sets who is calling, at once where it is remembered, else by a promise; throws when refused. */
 type Identify = (request: FastifyRequest) => Promise<void> | undefined;
 
-function identifier(cache: TokenCache, access: Access): Identify {
+function identifier(cache: TokenCache, load: Load, access: Access): Identify {
   if (access === 'open') return () => undefined;
   if (access === 'agent') {
     return (request) => {
       request.bearer = bearerOf(request);
+      load.checkAddress(request.raw, load.wasGood(request.bearer));
       return undefined;
     };
   }
   if (access === 'loopback') {
-    const holder = holderOf(cache, 'fleet:read');
+    const holder = holderOf(cache, load, 'fleet:read');
     return (request) => (isLocalCall(request.raw) ? undefined : holder(request));
   }
-  return holderOf(cache, access);
+  return holderOf(cache, load, access);
 }
 
 /** An agent names its attempt; whoever does not is a user. */
-function orHolder(asUser: Identify, mayUse: MayUse | undefined): Identify {
+function orHolder(asUser: Identify, load: Load, mayUse: MayUse | undefined): Identify {
   const look = async (request: FastifyRequest, uid: string): Promise<void> => {
-    const tenant = await mayUse?.(bearerOf(request), uid);
+    const bearer = bearerOf(request);
+    load.checkAddress(request.raw, load.wasGood(bearer));
+    const tenant = await mayUse?.(bearer, uid);
     if (tenant === undefined) {
       throw new DroverError('UNAUTHENTICATED', `No worker with this token holds attempt ${uid}`, {
         hint: 'The attempt has ended or moved; an agent learns that by its next sync.',
@@ -86,7 +98,7 @@ function orHolder(asUser: Identify, mayUse: MayUse | undefined): Identify {
   };
 }
 
-function holderOf(cache: TokenCache, scope: Scope): Identify {
+function holderOf(cache: TokenCache, load: Load, scope: Scope): Identify {
   const look = async (request: FastifyRequest, secret: string): Promise<void> => {
     request.principal = checkScope(await cache.lookup(secret), scope);
   };
@@ -97,6 +109,7 @@ function holderOf(cache: TokenCache, scope: Scope): Identify {
       request.principal = checkScope(principal, scope);
       return undefined;
     }
+    load.checkAddress(request.raw, cache.knew(secret));
     return look(request, secret);
   };
 }

@@ -43,6 +43,11 @@ export class TokenCache {
     return entry.principal;
   }
 
+  /** Whether it was good when it was last asked about, however long ago that is. */
+  knew(secret: string): boolean {
+    return this.#known.has(secret);
+  }
+
   async lookup(secret: string): Promise<Principal | undefined> {
     const remembered = this.peek(secret);
     if (remembered) return remembered;

@@ -18,7 +18,7 @@ import { saysOf, wholeNumber } from '../../protocol/queries.ts';
 import { quickBatch, quickSpec } from '../../protocol/quickSpecs.ts';
 import { receiptView } from '../../protocol/receipt.ts';
 import { whyView } from '../../protocol/why.ts';
-import type { App } from '../app.ts';
+import type { Accompaniment, App } from '../app.ts';
 import { tellAge } from '../cache/cachedCoordinator.ts';
 import type { GatewayLimits } from '../limits.ts';
 import { bodyValidator } from '../validation.ts';
@@ -43,6 +43,7 @@ interface Submission {
   headers: { 'idempotency-key'?: string | undefined };
   principal: Principal;
   bodyHash: string | null;
+  accompany: () => Promise<Accompaniment> | undefined;
 }
 
 export function jobRoutes(app: App, coordinator: Coordinator, limits: GatewayLimits): void {
@@ -54,10 +55,11 @@ export function jobRoutes(app: App, coordinator: Coordinator, limits: GatewayLim
 }
 
 function submitRoutes(app: App, coordinator: Coordinator, limits: GatewayLimits): void {
-  const submit = (request: Submission, specs: JobSpec[]): Promise<SubmitReply> => {
+  const submit = async (request: Submission, specs: JobSpec[]): Promise<SubmitReply> => {
     const { principal, bodyHash } = request;
     const idempotencyKey = request.headers['idempotency-key'] ?? null;
-    return coordinator.submit(principal, { specs, idempotencyKey, bodyHash });
+    const more = await request.accompany();
+    return coordinator.submit(principal, { specs, idempotencyKey, bodyHash, ...more });
   };
 
   app.route({

@@ -32,14 +32,11 @@ interface LogRouteLimits {
   tailLines: number;
   /** How long the controller may hold one read of a follow, and it may outlive its client. */
   waitMs: number;
-  /** Follows open at once per tenant, at this gateway. */
-  streamsPerTenant: number;
 }
 
 export const LOG_ROUTE_LIMITS: Readonly<LogRouteLimits> = {
   tailLines: 100_000,
   waitMs: 10_000,
-  streamsPerTenant: 2000,
 };
 
 export interface LogRouteOptions {

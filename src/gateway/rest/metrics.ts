@@ -22,7 +22,7 @@ export interface MetricRouteOptions {
   coordinator: LogSource & Pick<Coordinator, 'getJob'>;
   clock: Clock;
   log: Log;
-  limits: Partial<SseLimits> & { streamsPerTenant: number };
+  limits?: Partial<SseLimits>;
 }
 
 /** How long the controller may hold one read of a follow, and it may outlive its client. */
@@ -44,7 +44,7 @@ type ReadPage = (query: LogQuery) => Promise<LogPage>;
 
 export function metricRoutes(app: App, options: MetricRouteOptions): void {
   const { coordinator, limits, clock, log } = options;
-  const follows = new Follows({ ...limits, limits, waitMs: WAIT_MS, clock, log });
+  const follows = new Follows({ ...(limits && { limits }), waitMs: WAIT_MS, clock, log });
   app.addHook('preClose', async () => follows.endAll());
   app.route({
     method: 'GET',

@@ -20,6 +20,9 @@ const HSTS: [string, string] = ['strict-transport-security', 'max-age=31536000']
 /** For answers that are written by hand, where there is no reply: each ends its line. */
 export const RAW_HEADERS = COMMON.map(([name, value]) => `${name}: ${value}\r\n`).join('');
 
+/** The same for answers that take names and values in turn; they are for one caller. */
+export const PAIRED_HEADERS = [...COMMON.flat(), 'cache-control', 'no-store'];
+
 export type Stamp = (reply: FastifyReply) => void;
 
 export interface Stamps {

@@ -11,8 +11,6 @@ import { openSse, type SseEvent, type SseOptions, type SseStream } from './sse.t
 export type LogSource = Pick<Coordinator, 'readLogs'> & Partial<LogFollower>;
 
 export interface FollowOptions extends SseOptions {
-  /** Follows open at once per tenant, at this gateway. */
-  streamsPerTenant: number;
   /** How long the controller may hold one read of a follow, and it may outlive its client. */
   waitMs: number;
   log: Log;
@@ -30,11 +28,10 @@ export interface Follow {
 /** A coordinator that says nothing for so long has accepted the stream, and has nothing yet. */
 const ACCEPTED_MS = 1_000;
 
-/** The open follows, counted per tenant. */
+/** The open follows, so that a gateway that closes can end them. */
 export class Follows {
   readonly #options: FollowOptions;
   readonly #streams = new Set<SseStream>();
-  readonly #counts = new Map<string, number>();
 
   constructor(options: FollowOptions) {
     this.#options = options;
@@ -42,7 +39,6 @@ export class Follows {
 
   /** Throws while the answer has not begun; later failures are events. Resolves at the end. */
   async follow({ source, who, job, query, eventsOf, reply }: Follow): Promise<void> {
-    this.#check(who.tenant);
     const { clock, log, waitMs } = this.#options;
     const left = new AbortController();
     // Also while the first page is waited for.
@@ -59,7 +55,7 @@ export class Follows {
     const first = pages.next();
     await this.#firstOrAccepted(first);
     begun = true;
-    const stream = this.#open(who.tenant, reply);
+    const stream = this.#open(reply);
     try {
       for (let page = await first; !page.done; page = await pages.next()) {
         if (!(await stream.send(eventsOf(page.value)))) break;
@@ -84,28 +80,11 @@ export class Follows {
     await Promise.race([first, accepted.promise]).finally(() => timer.cancel());
   }
 
-  #check(tenant: string): void {
-    const { streamsPerTenant } = this.#options;
-    if ((this.#counts.get(tenant) ?? 0) < streamsPerTenant) return;
-    throw new DroverError('TOO_MANY', `${streamsPerTenant} follows are open already`, {
-      hint: 'Close some, or read without follow.',
-    });
-  }
-
-  #open(tenant: string, reply: FastifyReply): SseStream {
+  #open(reply: FastifyReply): SseStream {
     const stream = openSse(reply, this.#options);
-    this.#counts.set(tenant, (this.#counts.get(tenant) ?? 0) + 1);
     this.#streams.add(stream);
-    void this.#countDown(tenant, stream);
+    void stream.whenClosed.then(() => this.#streams.delete(stream));
     return stream;
-  }
-
-  async #countDown(tenant: string, stream: SseStream): Promise<void> {
-    await stream.whenClosed;
-    this.#streams.delete(stream);
-    const left = (this.#counts.get(tenant) ?? 1) - 1;
-    if (left === 0) this.#counts.delete(tenant);
-    else this.#counts.set(tenant, left);
   }
 }
 

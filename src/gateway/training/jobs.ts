@@ -5,7 +5,7 @@ import type { Principal } from '../../model/token.ts';
 import type { Coordinator } from '../../protocol/coordinator.ts';
 import { taskPageQuery } from '../../protocol/jobs.ts';
 import { clean } from '../../protocol/texts.ts';
-import type { App } from '../app.ts';
+import type { Accompaniment, App } from '../app.ts';
 import { jobParams } from '../rest/envelope.ts';
 import { priorityBody, SUBMIT_FAILURES } from '../rest/jobs.ts';
 import { idempotencyHeader, REPLAYED } from '../rest/idempotency.ts';
@@ -63,15 +63,18 @@ interface Submission {
   principal: Principal;
   headers: { 'idempotency-key'?: string | undefined };
   bodyHash: string | null;
+  accompany: () => Promise<Accompaniment> | undefined;
 }
 
 export async function submitOne(
   coordinator: Coordinator,
-  { principal, headers, bodyHash }: Submission,
+  submitted: Submission,
   spec: JobSpec,
 ): Promise<{ id: string; replayed: boolean }> {
+  const { principal, headers, bodyHash } = submitted;
   const idempotencyKey = headers['idempotency-key'] ?? null;
-  const request = { specs: [spec], idempotencyKey, bodyHash };
+  const more = await submitted.accompany();
+  const request = { specs: [spec], idempotencyKey, bodyHash, ...more };
   const { ids, replayed } = await coordinator.submit(principal, request);
   return { id: ids[0] ?? '', replayed };
 }

@@ -6,6 +6,7 @@ import type { Log } from '../../lib/log.ts';
 import type { TrainingSettings } from '../../model/trainingSettings.ts';
 import type { Coordinator } from '../../protocol/coordinator.ts';
 import type { App } from '../app.ts';
+import type { SseLimits } from '../stream/sse.ts';
 import { codeStore } from './codeStore.ts';
 import { evaluationRoutes } from './evaluations.ts';
 import { trainingFleetRoutes } from './fleet.ts';
@@ -21,7 +22,7 @@ export interface TrainingRouteOptions {
   settings: TrainingSettings;
   clock: Clock;
   log: Log;
-  limits: { streamsPerTenant: number };
+  limits?: Partial<SseLimits>;
 }
 
 export function trainingRoutes(app: App, options: TrainingRouteOptions): void {

@@ -22,7 +22,7 @@ export interface TrainingStreamOptions {
   coordinator: LogSource;
   clock: Clock;
   log: Log;
-  limits: Partial<SseLimits> & { streamsPerTenant: number };
+  limits?: Partial<SseLimits>;
 }
 
 const { waitMs, tailLines } = LOG_ROUTE_LIMITS;
@@ -31,7 +31,7 @@ const tags = ['training'];
 
 export function trainingStreamRoutes(app: App, options: TrainingStreamOptions): void {
   const { coordinator, clock, log, limits } = options;
-  const follows = new Follows({ ...limits, limits, waitMs, clock, log });
+  const follows = new Follows({ ...(limits && { limits }), waitMs, clock, log });
   // Otherwise a server that closes waits for its followers.
   app.addHook('preClose', async () => follows.endAll());
   const follow = (

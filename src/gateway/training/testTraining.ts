@@ -9,6 +9,7 @@ import { systemClock as clock } from '../../lib/clock.ts';
 import { silentLog as log } from '../../lib/log.ts';
 import type { Coordinator } from '../../protocol/coordinator.ts';
 import { createFakeCoordinator, type FakeCoordinator } from '../fakeCoordinator.ts';
+import { Load } from '../load/load.ts';
 import { startTestGateway } from '../testGateway.ts';
 import { TRAINING_PREFIX } from './failure.ts';
 import { trainingRoutes } from './routes.ts';
@@ -54,13 +55,14 @@ export async function startTestTraining(options: Options = {}): Promise<TestTrai
   const quota = createBlobQuota(store, { tenantQuotaBytes, clock });
   const settings = { templates: ownTemplates ? folder : '' };
   const fake = createFakeCoordinator(overrides);
-  const limits = { streamsPerTenant: 2 };
+  const load = new Load({ streamsPerTenant: 2 });
   const gateway = await startTestGateway(
     {},
     {
       coordinator: fake,
+      load,
       extraRoutes: (app) =>
-        trainingRoutes(app, { coordinator: fake, store, quota, settings, clock, log, limits }),
+        trainingRoutes(app, { coordinator: fake, store, quota, settings, clock, log }),
     },
   );
   return {

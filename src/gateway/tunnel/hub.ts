@@ -31,6 +31,8 @@ export interface TunnelHubOptions {
   clock: Clock;
   log: Log;
   audited: Audited;
+  /** Throws where this caller has too many open; returns what gives the place back. */
+  holdStream: (who: Principal) => () => void;
 }
 
 interface StreamRequest {
@@ -58,8 +60,6 @@ interface Purpose {
   priority: 'interactive' | 'bulk';
 }
 
-/** Streams a tenant may have open or waiting at one gateway. */
-export const STREAMS_PER_TENANT = 200;
 /** How long a stream waits for the agent: a sync in flight, a dial, a retry. */
 export const DIAL_TIMEOUT_MS = 15_000;
 const ASK_AGAIN_MS = DIAL_TIMEOUT_MS / 3;
@@ -88,7 +88,6 @@ class Hub implements TunnelHub {
   /** By worker and priority. */
   readonly #tunnels = new Map<string, { tunnel: Tunnel; session: string }>();
   readonly #waiting = new Map<string, Set<(tunnel: Tunnel) => void>>();
-  readonly #tenantStreams = new Map<string, number>();
   /** By token, task and priority. */
   readonly #reached = new Map<string, Reached & { untilBootMs: number }>();
   readonly #accesses: Accesses;
@@ -110,17 +109,17 @@ class Hub implements TunnelHub {
 
   async openStream(who: Principal, task: string, request: StreamRequest): Promise<TunnelStream> {
     const { kind, priority = 'interactive', details = {} } = request;
-    this.#countStream(who.tenant, 1);
+    const release = this.#options.holdStream(who);
     try {
       const { tunnel, attemptUid } = CONNECTIONS.has(kind)
         ? await this.#reachAgain(who, task, priority)
         : await this.#reach(who, task, priority);
       await this.#accesses.record({ kind, task, attempt: attemptUid, principal: who, details });
       const stream = tunnel.open({ ...details, kind, attemptUid });
-      void stream.closed.then(() => this.#countStream(who.tenant, -1));
+      void stream.closed.then(release);
       return stream;
     } catch (error) {
-      this.#countStream(who.tenant, -1);
+      release();
       throw error;
     }
   }
@@ -256,18 +255,6 @@ class Hub implements TunnelHub {
     const waiters = this.#waiting.get(key) ?? [];
     this.#waiting.delete(key);
     for (const dialled of waiters) dialled(tunnel);
-  }
-
-  #countStream(tenant: string, change: 1 | -1): void {
-    const count = (this.#tenantStreams.get(tenant) ?? 0) + change;
-    if (count === 0) this.#tenantStreams.delete(tenant);
-    else this.#tenantStreams.set(tenant, count);
-    if (change === 1 && count > STREAMS_PER_TENANT) {
-      this.#countStream(tenant, -1);
-      throw new DroverError('TOO_MANY', `tenant ${tenant} has ${STREAMS_PER_TENANT} open streams`, {
-        hint: 'end some of your exec sessions',
-      });
-    }
   }
 }
 

@@ -8,6 +8,7 @@ import { DroverError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Random } from '../../lib/random.ts';
 import type { UpgradeDescription } from '../openapi.ts';
+import { LimitReached } from '../load/refusal.ts';
 import { RAW_HEADERS } from '../security/headers.ts';
 
 export interface Upgrade {
@@ -124,6 +125,7 @@ function refuse(socket: Duplex, error: unknown, options: { log: Log; random: Ran
       `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
       'content-type: application/problem+json',
       `content-length: ${Buffer.byteLength(body)}`,
+      ...(known instanceof LimitReached ? [`retry-after: ${known.refusal.retryAfterSeconds}`] : []),
       `${RAW_HEADERS}connection: close`,
       '',
       body,

@@ -111,4 +111,10 @@ describe('demands', () => {
     const found = broken(rule(`{ inputs: ${inputs} }`), { inputs: [{ name: 'x', uri }] });
     expect(found.length === 0).toBe(isAllowed);
   });
+
+  test('a password in an address is not told', () => {
+    const inputs = [{ name: 'x', uri: 'https://me:secret@data.org/set' }];
+    const [told = ''] = broken(rule('{ inputs: { allow: ["data:*"] } }'), { inputs });
+    expect(told).toBe('the input "https://data.org/set" is not allowed; allowed are data:*');
+  });
 });

@@ -59,7 +59,9 @@ const CHECKS: { [Name in keyof Demands]-?: Check<NonNullable<Demands[Name]>> } =
     );
   },
   inputs(lists, { inputs = [] }, fail) {
-    const named = inputs.map(({ uri }) => [`the input ${show(uri)}`, fullInputName(uri)] as const);
+    const named = inputs.map(
+      ({ uri }) => [`the input ${show(withoutLogin(uri))}`, fullInputName(uri)] as const,
+    );
     checkLists(lists, named, fail);
   },
   workdirs(lists, { workdir }, fail) {
@@ -127,6 +129,11 @@ const LISTED = 10;
 function list(values: readonly string[]): string {
   const more = values.length - LISTED;
   return values.slice(0, LISTED).join(', ') + (more > 0 ? ` and ${more} more` : '');
+}
+
+/** An address may hold a password, and an error is passed on. */
+function withoutLogin(uri: string): string {
+  return uri.replace(/^(https?:\/\/)[^/@]*@/i, '$1');
 }
 
 const SHOWN_CHARACTERS = 120;

@@ -2,6 +2,7 @@
 import type { Coordinator } from '../coordinator.ts';
 import * as agents from './agentMessages.ts';
 import { METADATA } from './caller.ts';
+import * as tokens from './downstreamMessages.ts';
 import { WAIT_PIECE_MS, type Connection } from './connection.ts';
 
 type AgentCall =
@@ -10,7 +11,8 @@ type AgentCall =
   | 'appendLogs'
   | 'addCheckpoint'
   | 'attemptAccess'
-  | 'attemptSecrets';
+  | 'attemptSecrets'
+  | 'attemptTokens';
 
 export function agentCalls({ agent, call }: Connection): Pick<Coordinator, AgentCall> {
   return {
@@ -38,6 +40,12 @@ export function agentCalls({ agent, call }: Connection): Pick<Coordinator, Agent
         as(worker),
         (options) => agent.attemptSecrets({ uid }, options),
         ({ values, token = null }) => ({ values: { ...values }, token }),
+      ),
+    attemptTokens: (worker, uid) =>
+      call(
+        as(worker),
+        (options) => agent.attemptTokens({ uid }, options),
+        tokens.attemptTokensFromWire,
       ),
     attemptAccess: (token, uid) =>
       call(

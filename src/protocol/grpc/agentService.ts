@@ -6,6 +6,7 @@ import type { Agent } from '../gen/drover/v1/agent_pb.ts';
 import * as messages from './agentMessages.ts';
 import { tokenOf } from './caller.ts';
 import { notNegative, parse } from './check.ts';
+import { attemptTokensToWire } from './downstreamMessages.ts';
 
 export function agentService(coordinator: Coordinator): ServiceImpl<typeof Agent> {
   return {
@@ -31,6 +32,9 @@ export function agentService(coordinator: Coordinator): ServiceImpl<typeof Agent
     async attemptSecrets({ uid }, context) {
       const { values, token } = await coordinator.attemptSecrets(tokenOf(context), uid);
       return { values, token: token ?? undefined };
+    },
+    async attemptTokens({ uid }, context) {
+      return attemptTokensToWire(await coordinator.attemptTokens(tokenOf(context), uid));
     },
     async attemptAccess({ uid }, context) {
       return (await coordinator.attemptAccess(tokenOf(context), uid)) ?? {};

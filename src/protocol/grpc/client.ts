@@ -15,6 +15,7 @@ import * as jobs from './jobMessages.ts';
 import { logCalls } from './logCalls.ts';
 import { checkpointCalls } from './checkpointCalls.ts';
 import { dataCalls } from './dataCalls.ts';
+import { downstreamToWire } from './downstreamMessages.ts';
 import { policyCalls } from './policyMessages.ts';
 import { scheduleCalls } from './scheduleCalls.ts';
 import { tenantCalls } from './tenantCalls.ts';
@@ -117,17 +118,20 @@ async function submit(
   const common = {
     idempotencyKey: sent.idempotencyKey ?? undefined,
     bodyHash: sent.bodyHash ?? undefined,
+    downstream: sent.downstream && downstreamToWire(sent.downstream),
   };
+  // Who calls is said last: no token takes its place.
+  const metadata = { ...sent.downstreamTokens, ...by(who) };
   const [spec, ...others] = specs.map(specToWire);
   if (spec && others.length === 0) {
     return call(
-      by(who),
+      metadata,
       (options) => coordinator.submitJob({ ...common, spec }, options),
       ({ id, replayed }) => ({ ids: [id], replayed }),
     );
   }
   return call(
-    by(who),
+    metadata,
     (options) => coordinator.submitJobs({ ...common, specs: specs.map(specToWire) }, options),
     ({ ids, replayed }) => ({ ids, replayed }),
   );

@@ -12,6 +12,7 @@ import type * as wire from '../gen/drover/v1/job_pb.ts';
 import { submitBatch } from '../jobSpec.ts';
 import { principalOf } from './caller.ts';
 import { parse } from './check.ts';
+import { downstreamFromWire } from './downstreamMessages.ts';
 import { specFromWire } from './specMessages.ts';
 import { need } from './wire.ts';
 
@@ -22,13 +23,17 @@ export function submitMethods(
 ): Pick<ServiceImpl<typeof CoordinatorService>, 'submitJob' | 'submitJobs'> {
   const submit = (
     sent: wire.JobSpec[],
-    request: Pick<SubmitJobRequest, 'idempotencyKey' | 'bodyHash'>,
+    request: Pick<SubmitJobRequest, 'idempotencyKey' | 'bodyHash' | 'downstream'>,
     context: HandlerContext,
   ): Promise<SubmitReply> => {
     const specs = parse(submitBatch, { jobs: sent.map(specFromWire) }).jobs;
     const idempotencyKey = parse(key, request.idempotencyKey) ?? null;
     const bodyHash = request.bodyHash ?? (idempotencyKey === null ? null : hashOf(specs));
-    return coordinator.submit(principalOf(context), { specs, idempotencyKey, bodyHash });
+    const downstream = request.downstream && downstreamFromWire(request.downstream);
+    return coordinator.submit(principalOf(context), {
+      ...{ specs, idempotencyKey, bodyHash },
+      ...(downstream && { downstream }),
+    });
   };
   return {
     async submitJob(request, context) {

@@ -144,7 +144,7 @@ function mountsOf({ order, stage, home }: Preparation): Mount[] {
   for (const name of [...own, METRICS_FILE]) {
     mounts.push({ source: join(home, name), readOnly: false });
   }
-  for (const name of ['inputs', 'secrets'].filter(has)) {
+  for (const name of ['inputs', 'secrets', 'tokens'].filter(has)) {
     mounts.push({ source: join(home, name), readOnly: true });
   }
   if (!order.inputs) return mounts;

@@ -8,7 +8,7 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Device } from "./fleet_pb.ts";
 import { file_drover_v1_fleet } from "./fleet_pb.ts";
-import type { AttemptState, Checkpointing, Code, EndCause, Environment, IdleRule, Input, LogStream, SecretUse } from "./job_pb.ts";
+import type { AttemptState, AudienceRefusal, Checkpointing, Code, EndCause, Environment, IdleRule, Input, LogStream, SecretUse } from "./job_pb.ts";
 import { file_drover_v1_job } from "./job_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file drover/v1/agent.proto.
  */
 export const file_drover_v1_agent: GenFile = /*@__PURE__*/
-  fileDesc("ChVkcm92ZXIvdjEvYWdlbnQucHJvdG8SCWRyb3Zlci52MSKGAQoPV29ya2VyUmVzb3VyY2VzEhIKCmNwdV9taWxsaXMYASABKAMSFAoMbWVtb3J5X2J5dGVzGAIgASgDEiIKB2RldmljZXMYAyADKAsyES5kcm92ZXIudjEuRGV2aWNlEhIKCmZpcnN0X3BvcnQYBCABKAUSEQoJbGFzdF9wb3J0GAUgASgFIjkKCkFnZW50VGVybXMSDwoHdGVuYW50cxgBIAMoCRIaChJpbnRlcnJ1cHRpYmxlX29ubHkYAiABKAgi0AIKC0pvaW5SZXF1ZXN0EgwKBG5hbWUYASABKAkSDwoHbWFjaGluZRgCIAEoCRIPCgdib290X2lkGAMgASgJEg8KB2FkZHJlc3MYBCABKAkSDwoHbmV0d29yaxgFIAEoCRIVCg1hZ2VudF92ZXJzaW9uGAYgASgJEhQKDGNhcGFiaWxpdGllcxgHIAMoCRI6CgphdHRyaWJ1dGVzGAggAygLMiYuZHJvdmVyLnYxLkpvaW5SZXF1ZXN0LkF0dHJpYnV0ZXNFbnRyeRItCglyZXNvdXJjZXMYCSABKAsyGi5kcm92ZXIudjEuV29ya2VyUmVzb3VyY2VzEiQKBXRlcm1zGAogASgLMhUuZHJvdmVyLnYxLkFnZW50VGVybXMaMQoPQXR0cmlidXRlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiaQoGVGltZXJzEhcKD3dvcmtlcl9sZWFzZV9tcxgBIAEoAxIYChBhdHRlbXB0X2xlYXNlX21zGAIgASgDEhYKDmtpbGxfbWFyZ2luX21zGAMgASgDEhQKDGxvbmdfcG9sbF9tcxgEIAEoAyJzCgxKb2luUmVzcG9uc2USDgoGd29ya2VyGAEgASgJEg0KBXRva2VuGAIgASgJEhIKCmNsdXN0ZXJfaWQYAyABKAkSDQoFZXBvY2gYBCABKAMSIQoGdGltZXJzGAUgASgLMhEuZHJvdmVyLnYxLlRpbWVycyLgBAoLT2JzZXJ2YXRpb24SCwoDdWlkGAEgASgJEiYKBXN0YXRlGAIgASgOMhcuZHJvdmVyLnYxLkF0dGVtcHRTdGF0ZRIiCgVjYXVzZRgDIAEoDjITLmRyb3Zlci52MS5FbmRDYXVzZRIWCglleGl0X2NvZGUYBCABKAVIAIgBARITCgZzaWduYWwYBSABKAlIAYgBARIUCgdtZXNzYWdlGAYgASgJSAKIAQESFwoKaG9zdF9mYXVsdBgHIAEoCEgDiAEBEhkKDHN0ZG91dF9ieXRlcxgIIAEoA0gEiAEBEhkKDHN0ZGVycl9ieXRlcxgJIAEoA0gFiAEBEjAKBWZhY3RzGAogAygLMiEuZHJvdmVyLnYxLk9ic2VydmF0aW9uLkZhY3RzRW50cnkSFQoIcHJvZ3Jlc3MYCyABKAlIBogBARItCgZyZXN1bHQYDCABKAsyGC5kcm92ZXIudjEuQXR0ZW1wdFJlc3VsdEgHiAEBEhAKCHVuc3RvcmVkGA0gASgIEgwKBGhlbGQYDiABKAgSKQoEaWRsZRgPIAEoCzIWLmRyb3Zlci52MS5JZGxlRGV2aWNlc0gIiAEBGiwKCkZhY3RzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIMCgpfZXhpdF9jb2RlQgkKB19zaWduYWxCCgoIX21lc3NhZ2VCDQoLX2hvc3RfZmF1bHRCDwoNX3N0ZG91dF9ieXRlc0IPCg1fc3RkZXJyX2J5dGVzQgsKCV9wcm9ncmVzc0IJCgdfcmVzdWx0QgcKBV9pZGxlIiwKC0lkbGVEZXZpY2VzEg8KB21lc3NhZ2UYASABKAkSDAoEc3RvcBgCIAEoCCIwCg1BdHRlbXB0UmVzdWx0EhAKCG1hbmlmZXN0GAEgASgJEg0KBWJ5dGVzGAIgASgDInoKFEFkZENoZWNrcG9pbnRSZXF1ZXN0EgsKA3VpZBgBIAEoCRIQCghtYW5pZmVzdBgCIAEoCRINCgVieXRlcxgDIAEoAxINCgVmaWxlcxgEIAEoBRIOCgZyZWFzb24YBSABKAkSFQoNdGFrZW5fYm9vdF9tcxgGIAEoAyIXChVBZGRDaGVja3BvaW50UmVzcG9uc2UiJAoVQXR0ZW1wdFNlY3JldHNSZXF1ZXN0EgsKA3VpZBgBIAEoCSKkAQoWQXR0ZW1wdFNlY3JldHNSZXNwb25zZRI9CgZ2YWx1ZXMYASADKAsyLS5kcm92ZXIudjEuQXR0ZW1wdFNlY3JldHNSZXNwb25zZS5WYWx1ZXNFbnRyeRISCgV0b2tlbhgCIAEoCUgAiAEBGi0KC1ZhbHVlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCAoGX3Rva2VuIiMKFEF0dGVtcHRBY2Nlc3NSZXF1ZXN0EgsKA3VpZBgBIAEoCSJtChVBdHRlbXB0QWNjZXNzUmVzcG9uc2USEwoGdGVuYW50GAEgASgJSACIAQESEAoDam9iGAIgASgJSAGIAQESEQoEdGFzaxgDIAEoCUgCiAEBQgkKB190ZW5hbnRCBgoEX2pvYkIHCgVfdGFzayK2AQoLU3luY1JlcXVlc3QSDgoGd29ya2VyGAEgASgJEg8KB2Jvb3RfaWQYAiABKAkSDQoFc3RhcnQYAyABKAMSCwoDc2VxGAQgASgDEigKCG9ic2VydmVkGAUgAygLMhYuZHJvdmVyLnYxLk9ic2VydmF0aW9uEgwKBHdhaXQYBiABKAgSDQoFZXBvY2gYByABKAMSIwoEaGVsZBgIIAEoCzIVLmRyb3Zlci52MS5IZWxkSW5wdXRzIjIKCkhlbGRJbnB1dHMSJAoGaW5wdXRzGAEgAygLMhQuZHJvdmVyLnYxLkhlbGRJbnB1dCIoCglIZWxkSW5wdXQSDAoEaGFzaBgBIAEoCRINCgVieXRlcxgCIAEoAyItCgpHYW5nTWVtYmVyEg4KBndvcmtlchgBIAEoCRIPCgdhZGRyZXNzGAIgASgJIjsKCkdhbmdNYXN0ZXISDgoGd29ya2VyGAEgASgJEg8KB2FkZHJlc3MYAiABKAkSDAoEcG9ydBgDIAEoBSK6AQoJR2FuZ09yZGVyEgwKBHJhbmsYASABKAUSDAoEc2l6ZRgCIAEoBRINCgVyb3VuZBgDIAEoBRINCgV0b2tlbhgEIAEoCRIOCgZ3b3JrZXIYBSABKAkSJQoGbWFzdGVyGAYgASgLMhUuZHJvdmVyLnYxLkdhbmdNYXN0ZXISJgoHbWVtYmVycxgHIAMoCzIVLmRyb3Zlci52MS5HYW5nTWVtYmVyEhQKDHZpc2libGVfZ3B1cxgIIAMoBSIqCgtEZXZpY2VHcmFudBINCgVpbmRleBgBIAEoBRIMCgRraW5kGAIgASgJIqIGCgxBdHRlbXB0T3JkZXISCwoDdWlkGAEgASgJEgsKA2pvYhgCIAEoCRIMCgR0YXNrGAMgASgJEg0KBWluZGV4GAQgASgFEgkKAW4YBSABKAUSDwoHY29tbWFuZBgGIAMoCRItCgNlbnYYByADKAsyIC5kcm92ZXIudjEuQXR0ZW1wdE9yZGVyLkVudkVudHJ5Eg8KB3dvcmtkaXIYCCABKAkSEgoKY3B1X21pbGxpcxgJIAEoAxIUCgxtZW1vcnlfYnl0ZXMYCiABKAMSJwoHZGV2aWNlcxgLIAMoCzIWLmRyb3Zlci52MS5EZXZpY2VHcmFudBINCgVzaGFyZRgMIAEoBRINCgVwb3J0cxgNIAMoBRIQCghncmFjZV9tcxgOIAEoAxIYChBhdHRlbXB0X2xlYXNlX21zGA8gASgDEiIKBGdhbmcYECABKAsyFC5kcm92ZXIudjEuR2FuZ09yZGVyEiIKBGNvZGUYHiABKAsyDy5kcm92ZXIudjEuQ29kZUgAiAEBEiAKBmlucHV0cxgfIAMoCzIQLmRyb3Zlci52MS5JbnB1dBIwCgtlbnZpcm9ubWVudBggIAEoCzIWLmRyb3Zlci52MS5FbnZpcm9ubWVudEgBiAEBEjEKCmNoZWNrcG9pbnQYISABKAsyGC5kcm92ZXIudjEuQ2hlY2twb2ludGluZ0gCiAEBEg8KB3Jlc3RvcmUYIiADKAkSJQoHc2VjcmV0cxgjIAMoCzIULmRyb3Zlci52MS5TZWNyZXRVc2USDwoHb3V0cHV0cxgkIAMoCRIaChJrZWVwX29uX2ZhaWx1cmVfbXMYJSABKAMSFQoNdGltZV9saW1pdF9tcxgmIAEoAxISCgptYXlfc3VibWl0GCcgASgIEiYKBGlkbGUYKCABKAsyEy5kcm92ZXIudjEuSWRsZVJ1bGVIA4gBARoqCghFbnZFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgcKBV9jb2RlQg4KDF9lbnZpcm9ubWVudEINCgtfY2hlY2twb2ludEIHCgVfaWRsZSJOCglTdG9wT3JkZXISCwoDdWlkGAEgASgJEiIKBWNhdXNlGAIgASgOMhMuZHJvdmVyLnYxLkVuZENhdXNlEhAKCGdyYWNlX21zGAMgASgDIjIKC1R1bm5lbE9yZGVyEhMKC2dhdGV3YXlfdXJsGAEgASgJEg4KBnRpY2tldBgCIAEoCSKJAgoMU3luY1Jlc3BvbnNlEhIKCmNsdXN0ZXJfaWQYASABKAkSDQoFZXBvY2gYAiABKAMSEgoKZ2VuZXJhdGlvbhgDIAEoAxIoCgdkZXNpcmVkGAQgAygLMhcuZHJvdmVyLnYxLkF0dGVtcHRPcmRlchIiCgRzdG9wGAUgAygLMhQuZHJvdmVyLnYxLlN0b3BPcmRlchIUCgxhY2tub3dsZWRnZWQYBiADKAkSJwoHdHVubmVscxgHIAMoCzIWLmRyb3Zlci52MS5UdW5uZWxPcmRlchIhCgZ0aW1lcnMYCCABKAsyES5kcm92ZXIudjEuVGltZXJzEhIKCmNoZWNrcG9pbnQYHiADKAkibQoITG9nQ2h1bmsSCwoDdWlkGAEgASgJEiQKBnN0cmVhbRgCIAEoDjIULmRyb3Zlci52MS5Mb2dTdHJlYW0SDgoGb2Zmc2V0GAMgASgDEg0KBWF0X21zGAQgASgDEg8KB2NvbnRlbnQYBSABKAwiOAoRQXBwZW5kTG9nc1JlcXVlc3QSIwoGY2h1bmtzGAEgAygLMhMuZHJvdmVyLnYxLkxvZ0NodW5rIksKBkxvZ0FjaxILCgN1aWQYASABKAkSJAoGc3RyZWFtGAIgASgOMhQuZHJvdmVyLnYxLkxvZ1N0cmVhbRIOCgZvZmZzZXQYAyABKAMiNQoSQXBwZW5kTG9nc1Jlc3BvbnNlEh8KBGFja3MYASADKAsyES5kcm92ZXIudjEuTG9nQWNrMsMDCgVBZ2VudBI3CgRKb2luEhYuZHJvdmVyLnYxLkpvaW5SZXF1ZXN0GhcuZHJvdmVyLnYxLkpvaW5SZXNwb25zZRI3CgRTeW5jEhYuZHJvdmVyLnYxLlN5bmNSZXF1ZXN0GhcuZHJvdmVyLnYxLlN5bmNSZXNwb25zZRJJCgpBcHBlbmRMb2dzEhwuZHJvdmVyLnYxLkFwcGVuZExvZ3NSZXF1ZXN0Gh0uZHJvdmVyLnYxLkFwcGVuZExvZ3NSZXNwb25zZRJSCg1BZGRDaGVja3BvaW50Eh8uZHJvdmVyLnYxLkFkZENoZWNrcG9pbnRSZXF1ZXN0GiAuZHJvdmVyLnYxLkFkZENoZWNrcG9pbnRSZXNwb25zZRJVCg5BdHRlbXB0U2VjcmV0cxIgLmRyb3Zlci52MS5BdHRlbXB0U2VjcmV0c1JlcXVlc3QaIS5kcm92ZXIudjEuQXR0ZW1wdFNlY3JldHNSZXNwb25zZRJSCg1BdHRlbXB0QWNjZXNzEh8uZHJvdmVyLnYxLkF0dGVtcHRBY2Nlc3NSZXF1ZXN0GiAuZHJvdmVyLnYxLkF0dGVtcHRBY2Nlc3NSZXNwb25zZWIGcHJvdG8z", [file_drover_v1_fleet, file_drover_v1_job]);
+  fileDesc("ChVkcm92ZXIvdjEvYWdlbnQucHJvdG8SCWRyb3Zlci52MSKGAQoPV29ya2VyUmVzb3VyY2VzEhIKCmNwdV9taWxsaXMYASABKAMSFAoMbWVtb3J5X2J5dGVzGAIgASgDEiIKB2RldmljZXMYAyADKAsyES5kcm92ZXIudjEuRGV2aWNlEhIKCmZpcnN0X3BvcnQYBCABKAUSEQoJbGFzdF9wb3J0GAUgASgFIjkKCkFnZW50VGVybXMSDwoHdGVuYW50cxgBIAMoCRIaChJpbnRlcnJ1cHRpYmxlX29ubHkYAiABKAgi0AIKC0pvaW5SZXF1ZXN0EgwKBG5hbWUYASABKAkSDwoHbWFjaGluZRgCIAEoCRIPCgdib290X2lkGAMgASgJEg8KB2FkZHJlc3MYBCABKAkSDwoHbmV0d29yaxgFIAEoCRIVCg1hZ2VudF92ZXJzaW9uGAYgASgJEhQKDGNhcGFiaWxpdGllcxgHIAMoCRI6CgphdHRyaWJ1dGVzGAggAygLMiYuZHJvdmVyLnYxLkpvaW5SZXF1ZXN0LkF0dHJpYnV0ZXNFbnRyeRItCglyZXNvdXJjZXMYCSABKAsyGi5kcm92ZXIudjEuV29ya2VyUmVzb3VyY2VzEiQKBXRlcm1zGAogASgLMhUuZHJvdmVyLnYxLkFnZW50VGVybXMaMQoPQXR0cmlidXRlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiaQoGVGltZXJzEhcKD3dvcmtlcl9sZWFzZV9tcxgBIAEoAxIYChBhdHRlbXB0X2xlYXNlX21zGAIgASgDEhYKDmtpbGxfbWFyZ2luX21zGAMgASgDEhQKDGxvbmdfcG9sbF9tcxgEIAEoAyJzCgxKb2luUmVzcG9uc2USDgoGd29ya2VyGAEgASgJEg0KBXRva2VuGAIgASgJEhIKCmNsdXN0ZXJfaWQYAyABKAkSDQoFZXBvY2gYBCABKAMSIQoGdGltZXJzGAUgASgLMhEuZHJvdmVyLnYxLlRpbWVycyLgBAoLT2JzZXJ2YXRpb24SCwoDdWlkGAEgASgJEiYKBXN0YXRlGAIgASgOMhcuZHJvdmVyLnYxLkF0dGVtcHRTdGF0ZRIiCgVjYXVzZRgDIAEoDjITLmRyb3Zlci52MS5FbmRDYXVzZRIWCglleGl0X2NvZGUYBCABKAVIAIgBARITCgZzaWduYWwYBSABKAlIAYgBARIUCgdtZXNzYWdlGAYgASgJSAKIAQESFwoKaG9zdF9mYXVsdBgHIAEoCEgDiAEBEhkKDHN0ZG91dF9ieXRlcxgIIAEoA0gEiAEBEhkKDHN0ZGVycl9ieXRlcxgJIAEoA0gFiAEBEjAKBWZhY3RzGAogAygLMiEuZHJvdmVyLnYxLk9ic2VydmF0aW9uLkZhY3RzRW50cnkSFQoIcHJvZ3Jlc3MYCyABKAlIBogBARItCgZyZXN1bHQYDCABKAsyGC5kcm92ZXIudjEuQXR0ZW1wdFJlc3VsdEgHiAEBEhAKCHVuc3RvcmVkGA0gASgIEgwKBGhlbGQYDiABKAgSKQoEaWRsZRgPIAEoCzIWLmRyb3Zlci52MS5JZGxlRGV2aWNlc0gIiAEBGiwKCkZhY3RzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIMCgpfZXhpdF9jb2RlQgkKB19zaWduYWxCCgoIX21lc3NhZ2VCDQoLX2hvc3RfZmF1bHRCDwoNX3N0ZG91dF9ieXRlc0IPCg1fc3RkZXJyX2J5dGVzQgsKCV9wcm9ncmVzc0IJCgdfcmVzdWx0QgcKBV9pZGxlIiwKC0lkbGVEZXZpY2VzEg8KB21lc3NhZ2UYASABKAkSDAoEc3RvcBgCIAEoCCIwCg1BdHRlbXB0UmVzdWx0EhAKCG1hbmlmZXN0GAEgASgJEg0KBWJ5dGVzGAIgASgDInoKFEFkZENoZWNrcG9pbnRSZXF1ZXN0EgsKA3VpZBgBIAEoCRIQCghtYW5pZmVzdBgCIAEoCRINCgVieXRlcxgDIAEoAxINCgVmaWxlcxgEIAEoBRIOCgZyZWFzb24YBSABKAkSFQoNdGFrZW5fYm9vdF9tcxgGIAEoAyIXChVBZGRDaGVja3BvaW50UmVzcG9uc2UiJAoVQXR0ZW1wdFNlY3JldHNSZXF1ZXN0EgsKA3VpZBgBIAEoCSKkAQoWQXR0ZW1wdFNlY3JldHNSZXNwb25zZRI9CgZ2YWx1ZXMYASADKAsyLS5kcm92ZXIudjEuQXR0ZW1wdFNlY3JldHNSZXNwb25zZS5WYWx1ZXNFbnRyeRISCgV0b2tlbhgCIAEoCUgAiAEBGi0KC1ZhbHVlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCAoGX3Rva2VuIiMKFEF0dGVtcHRUb2tlbnNSZXF1ZXN0EgsKA3VpZBgBIAEoCSJJCg9Eb3duc3RyZWFtVG9rZW4SEAoIYXVkaWVuY2UYASABKAkSDQoFdG9rZW4YAiABKAkSFQoNZXhwaXJlc19hdF9tcxgDIAEoAyKFAQoVQXR0ZW1wdFRva2Vuc1Jlc3BvbnNlEioKBnRva2VucxgBIAMoCzIaLmRyb3Zlci52MS5Eb3duc3RyZWFtVG9rZW4SKwoHcmVmdXNlZBgCIAMoCzIaLmRyb3Zlci52MS5BdWRpZW5jZVJlZnVzYWwSEwoLcmVuZXdfaW5fbXMYAyABKAMiIwoUQXR0ZW1wdEFjY2Vzc1JlcXVlc3QSCwoDdWlkGAEgASgJIm0KFUF0dGVtcHRBY2Nlc3NSZXNwb25zZRITCgZ0ZW5hbnQYASABKAlIAIgBARIQCgNqb2IYAiABKAlIAYgBARIRCgR0YXNrGAMgASgJSAKIAQFCCQoHX3RlbmFudEIGCgRfam9iQgcKBV90YXNrIrYBCgtTeW5jUmVxdWVzdBIOCgZ3b3JrZXIYASABKAkSDwoHYm9vdF9pZBgCIAEoCRINCgVzdGFydBgDIAEoAxILCgNzZXEYBCABKAMSKAoIb2JzZXJ2ZWQYBSADKAsyFi5kcm92ZXIudjEuT2JzZXJ2YXRpb24SDAoEd2FpdBgGIAEoCBINCgVlcG9jaBgHIAEoAxIjCgRoZWxkGAggASgLMhUuZHJvdmVyLnYxLkhlbGRJbnB1dHMiMgoKSGVsZElucHV0cxIkCgZpbnB1dHMYASADKAsyFC5kcm92ZXIudjEuSGVsZElucHV0IigKCUhlbGRJbnB1dBIMCgRoYXNoGAEgASgJEg0KBWJ5dGVzGAIgASgDIi0KCkdhbmdNZW1iZXISDgoGd29ya2VyGAEgASgJEg8KB2FkZHJlc3MYAiABKAkiOwoKR2FuZ01hc3RlchIOCgZ3b3JrZXIYASABKAkSDwoHYWRkcmVzcxgCIAEoCRIMCgRwb3J0GAMgASgFIroBCglHYW5nT3JkZXISDAoEcmFuaxgBIAEoBRIMCgRzaXplGAIgASgFEg0KBXJvdW5kGAMgASgFEg0KBXRva2VuGAQgASgJEg4KBndvcmtlchgFIAEoCRIlCgZtYXN0ZXIYBiABKAsyFS5kcm92ZXIudjEuR2FuZ01hc3RlchImCgdtZW1iZXJzGAcgAygLMhUuZHJvdmVyLnYxLkdhbmdNZW1iZXISFAoMdmlzaWJsZV9ncHVzGAggAygFIioKC0RldmljZUdyYW50Eg0KBWluZGV4GAEgASgFEgwKBGtpbmQYAiABKAkitgYKDEF0dGVtcHRPcmRlchILCgN1aWQYASABKAkSCwoDam9iGAIgASgJEgwKBHRhc2sYAyABKAkSDQoFaW5kZXgYBCABKAUSCQoBbhgFIAEoBRIPCgdjb21tYW5kGAYgAygJEi0KA2VudhgHIAMoCzIgLmRyb3Zlci52MS5BdHRlbXB0T3JkZXIuRW52RW50cnkSDwoHd29ya2RpchgIIAEoCRISCgpjcHVfbWlsbGlzGAkgASgDEhQKDG1lbW9yeV9ieXRlcxgKIAEoAxInCgdkZXZpY2VzGAsgAygLMhYuZHJvdmVyLnYxLkRldmljZUdyYW50Eg0KBXNoYXJlGAwgASgFEg0KBXBvcnRzGA0gAygFEhAKCGdyYWNlX21zGA4gASgDEhgKEGF0dGVtcHRfbGVhc2VfbXMYDyABKAMSIgoEZ2FuZxgQIAEoCzIULmRyb3Zlci52MS5HYW5nT3JkZXISIgoEY29kZRgeIAEoCzIPLmRyb3Zlci52MS5Db2RlSACIAQESIAoGaW5wdXRzGB8gAygLMhAuZHJvdmVyLnYxLklucHV0EjAKC2Vudmlyb25tZW50GCAgASgLMhYuZHJvdmVyLnYxLkVudmlyb25tZW50SAGIAQESMQoKY2hlY2twb2ludBghIAEoCzIYLmRyb3Zlci52MS5DaGVja3BvaW50aW5nSAKIAQESDwoHcmVzdG9yZRgiIAMoCRIlCgdzZWNyZXRzGCMgAygLMhQuZHJvdmVyLnYxLlNlY3JldFVzZRIPCgdvdXRwdXRzGCQgAygJEhoKEmtlZXBfb25fZmFpbHVyZV9tcxglIAEoAxIVCg10aW1lX2xpbWl0X21zGCYgASgDEhIKCm1heV9zdWJtaXQYJyABKAgSJgoEaWRsZRgoIAEoCzITLmRyb3Zlci52MS5JZGxlUnVsZUgDiAEBEhIKCmRvd25zdHJlYW0YKSABKAgaKgoIRW52RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIHCgVfY29kZUIOCgxfZW52aXJvbm1lbnRCDQoLX2NoZWNrcG9pbnRCBwoFX2lkbGUiTgoJU3RvcE9yZGVyEgsKA3VpZBgBIAEoCRIiCgVjYXVzZRgCIAEoDjITLmRyb3Zlci52MS5FbmRDYXVzZRIQCghncmFjZV9tcxgDIAEoAyIyCgtUdW5uZWxPcmRlchITCgtnYXRld2F5X3VybBgBIAEoCRIOCgZ0aWNrZXQYAiABKAkiiQIKDFN5bmNSZXNwb25zZRISCgpjbHVzdGVyX2lkGAEgASgJEg0KBWVwb2NoGAIgASgDEhIKCmdlbmVyYXRpb24YAyABKAMSKAoHZGVzaXJlZBgEIAMoCzIXLmRyb3Zlci52MS5BdHRlbXB0T3JkZXISIgoEc3RvcBgFIAMoCzIULmRyb3Zlci52MS5TdG9wT3JkZXISFAoMYWNrbm93bGVkZ2VkGAYgAygJEicKB3R1bm5lbHMYByADKAsyFi5kcm92ZXIudjEuVHVubmVsT3JkZXISIQoGdGltZXJzGAggASgLMhEuZHJvdmVyLnYxLlRpbWVycxISCgpjaGVja3BvaW50GB4gAygJIm0KCExvZ0NodW5rEgsKA3VpZBgBIAEoCRIkCgZzdHJlYW0YAiABKA4yFC5kcm92ZXIudjEuTG9nU3RyZWFtEg4KBm9mZnNldBgDIAEoAxINCgVhdF9tcxgEIAEoAxIPCgdjb250ZW50GAUgASgMIjgKEUFwcGVuZExvZ3NSZXF1ZXN0EiMKBmNodW5rcxgBIAMoCzITLmRyb3Zlci52MS5Mb2dDaHVuayJLCgZMb2dBY2sSCwoDdWlkGAEgASgJEiQKBnN0cmVhbRgCIAEoDjIULmRyb3Zlci52MS5Mb2dTdHJlYW0SDgoGb2Zmc2V0GAMgASgDIjUKEkFwcGVuZExvZ3NSZXNwb25zZRIfCgRhY2tzGAEgAygLMhEuZHJvdmVyLnYxLkxvZ0FjazKXBAoFQWdlbnQSNwoESm9pbhIWLmRyb3Zlci52MS5Kb2luUmVxdWVzdBoXLmRyb3Zlci52MS5Kb2luUmVzcG9uc2USNwoEU3luYxIWLmRyb3Zlci52MS5TeW5jUmVxdWVzdBoXLmRyb3Zlci52MS5TeW5jUmVzcG9uc2USSQoKQXBwZW5kTG9ncxIcLmRyb3Zlci52MS5BcHBlbmRMb2dzUmVxdWVzdBodLmRyb3Zlci52MS5BcHBlbmRMb2dzUmVzcG9uc2USUgoNQWRkQ2hlY2twb2ludBIfLmRyb3Zlci52MS5BZGRDaGVja3BvaW50UmVxdWVzdBogLmRyb3Zlci52MS5BZGRDaGVja3BvaW50UmVzcG9uc2USVQoOQXR0ZW1wdFNlY3JldHMSIC5kcm92ZXIudjEuQXR0ZW1wdFNlY3JldHNSZXF1ZXN0GiEuZHJvdmVyLnYxLkF0dGVtcHRTZWNyZXRzUmVzcG9uc2USUgoNQXR0ZW1wdFRva2VucxIfLmRyb3Zlci52MS5BdHRlbXB0VG9rZW5zUmVxdWVzdBogLmRyb3Zlci52MS5BdHRlbXB0VG9rZW5zUmVzcG9uc2USUgoNQXR0ZW1wdEFjY2VzcxIfLmRyb3Zlci52MS5BdHRlbXB0QWNjZXNzUmVxdWVzdBogLmRyb3Zlci52MS5BdHRlbXB0QWNjZXNzUmVzcG9uc2ViBnByb3RvMw", [file_drover_v1_fleet, file_drover_v1_job]);
 
 /**
  * What a worker has.
@@ -514,6 +514,87 @@ export const AttemptSecretsResponseSchema: GenMessage<AttemptSecretsResponse> = 
 /**
  * Which attempt.
  *
+ * @generated from message drover.v1.AttemptTokensRequest
+ */
+export type AttemptTokensRequest = Message<"drover.v1.AttemptTokensRequest"> & {
+  /**
+   * @generated from field: string uid = 1;
+   */
+  uid: string;
+};
+
+/**
+ * Describes the message drover.v1.AttemptTokensRequest.
+ * Use `create(AttemptTokensRequestSchema)` to create a new message.
+ */
+export const AttemptTokensRequestSchema: GenMessage<AttemptTokensRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_agent, 12);
+
+/**
+ * A token of another service.
+ *
+ * @generated from message drover.v1.DownstreamToken
+ */
+export type DownstreamToken = Message<"drover.v1.DownstreamToken"> & {
+  /**
+   * The service, by the name the settings have for it.
+   *
+   * @generated from field: string audience = 1;
+   */
+  audience: string;
+
+  /**
+   * @generated from field: string token = 2;
+   */
+  token: string;
+
+  /**
+   * @generated from field: int64 expires_at_ms = 3;
+   */
+  expiresAtMs: bigint;
+};
+
+/**
+ * Describes the message drover.v1.DownstreamToken.
+ * Use `create(DownstreamTokenSchema)` to create a new message.
+ */
+export const DownstreamTokenSchema: GenMessage<DownstreamToken> = /*@__PURE__*/
+  messageDesc(file_drover_v1_agent, 13);
+
+/**
+ * What was minted, and what was not.
+ *
+ * @generated from message drover.v1.AttemptTokensResponse
+ */
+export type AttemptTokensResponse = Message<"drover.v1.AttemptTokensResponse"> & {
+  /**
+   * @generated from field: repeated drover.v1.DownstreamToken tokens = 1;
+   */
+  tokens: DownstreamToken[];
+
+  /**
+   * @generated from field: repeated drover.v1.AudienceRefusal refused = 2;
+   */
+  refused: AudienceRefusal[];
+
+  /**
+   * When to ask again.
+   *
+   * @generated from field: int64 renew_in_ms = 3;
+   */
+  renewInMs: bigint;
+};
+
+/**
+ * Describes the message drover.v1.AttemptTokensResponse.
+ * Use `create(AttemptTokensResponseSchema)` to create a new message.
+ */
+export const AttemptTokensResponseSchema: GenMessage<AttemptTokensResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_agent, 14);
+
+/**
+ * Which attempt.
+ *
  * @generated from message drover.v1.AttemptAccessRequest
  */
 export type AttemptAccessRequest = Message<"drover.v1.AttemptAccessRequest"> & {
@@ -528,7 +609,7 @@ export type AttemptAccessRequest = Message<"drover.v1.AttemptAccessRequest"> & {
  * Use `create(AttemptAccessRequestSchema)` to create a new message.
  */
 export const AttemptAccessRequestSchema: GenMessage<AttemptAccessRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 12);
+  messageDesc(file_drover_v1_agent, 15);
 
 /**
  * Absent fields: the worker does not run it.
@@ -557,7 +638,7 @@ export type AttemptAccessResponse = Message<"drover.v1.AttemptAccessResponse"> &
  * Use `create(AttemptAccessResponseSchema)` to create a new message.
  */
 export const AttemptAccessResponseSchema: GenMessage<AttemptAccessResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 13);
+  messageDesc(file_drover_v1_agent, 16);
 
 /**
  * What the agent observes.
@@ -622,7 +703,7 @@ export type SyncRequest = Message<"drover.v1.SyncRequest"> & {
  * Use `create(SyncRequestSchema)` to create a new message.
  */
 export const SyncRequestSchema: GenMessage<SyncRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 14);
+  messageDesc(file_drover_v1_agent, 17);
 
 /**
  * What is fetched to a machine no more.
@@ -641,7 +722,7 @@ export type HeldInputs = Message<"drover.v1.HeldInputs"> & {
  * Use `create(HeldInputsSchema)` to create a new message.
  */
 export const HeldInputsSchema: GenMessage<HeldInputs> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 15);
+  messageDesc(file_drover_v1_agent, 18);
 
 /**
  * A blob, or a folder by its manifest.
@@ -665,7 +746,7 @@ export type HeldInput = Message<"drover.v1.HeldInput"> & {
  * Use `create(HeldInputSchema)` to create a new message.
  */
 export const HeldInputSchema: GenMessage<HeldInput> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 16);
+  messageDesc(file_drover_v1_agent, 19);
 
 /**
  * A member of a gang, for people.
@@ -691,7 +772,7 @@ export type GangMember = Message<"drover.v1.GangMember"> & {
  * Use `create(GangMemberSchema)` to create a new message.
  */
 export const GangMemberSchema: GenMessage<GangMember> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 17);
+  messageDesc(file_drover_v1_agent, 20);
 
 /**
  * Where the members of a gang meet.
@@ -722,7 +803,7 @@ export type GangMaster = Message<"drover.v1.GangMaster"> & {
  * Use `create(GangMasterSchema)` to create a new message.
  */
 export const GangMasterSchema: GenMessage<GangMaster> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 18);
+  messageDesc(file_drover_v1_agent, 21);
 
 /**
  * What a member of a gang must know to meet the others before its command starts.
@@ -786,7 +867,7 @@ export type GangOrder = Message<"drover.v1.GangOrder"> & {
  * Use `create(GangOrderSchema)` to create a new message.
  */
 export const GangOrderSchema: GenMessage<GangOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 19);
+  messageDesc(file_drover_v1_agent, 22);
 
 /**
  * A device an attempt may use.
@@ -812,7 +893,7 @@ export type DeviceGrant = Message<"drover.v1.DeviceGrant"> & {
  * Use `create(DeviceGrantSchema)` to create a new message.
  */
 export const DeviceGrantSchema: GenMessage<DeviceGrant> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 20);
+  messageDesc(file_drover_v1_agent, 23);
 
 /**
  * Everything an agent needs to run one attempt.
@@ -972,6 +1053,13 @@ export type AttemptOrder = Message<"drover.v1.AttemptOrder"> & {
    * @generated from field: optional drover.v1.IdleRule idle = 40;
    */
   idle?: IdleRule | undefined;
+
+  /**
+   * It gets tokens of other services: the agent asks for them.
+   *
+   * @generated from field: bool downstream = 41;
+   */
+  downstream: boolean;
 };
 
 /**
@@ -979,7 +1067,7 @@ export type AttemptOrder = Message<"drover.v1.AttemptOrder"> & {
  * Use `create(AttemptOrderSchema)` to create a new message.
  */
 export const AttemptOrderSchema: GenMessage<AttemptOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 21);
+  messageDesc(file_drover_v1_agent, 24);
 
 /**
  * Ends one attempt.
@@ -1010,7 +1098,7 @@ export type StopOrder = Message<"drover.v1.StopOrder"> & {
  * Use `create(StopOrderSchema)` to create a new message.
  */
 export const StopOrderSchema: GenMessage<StopOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 22);
+  messageDesc(file_drover_v1_agent, 25);
 
 /**
  * Asks the agent to dial a gateway.
@@ -1036,7 +1124,7 @@ export type TunnelOrder = Message<"drover.v1.TunnelOrder"> & {
  * Use `create(TunnelOrderSchema)` to create a new message.
  */
 export const TunnelOrderSchema: GenMessage<TunnelOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 23);
+  messageDesc(file_drover_v1_agent, 26);
 
 /**
  * What should be. An agent ignores an answer with a lower (epoch, generation) than it has seen.
@@ -1104,7 +1192,7 @@ export type SyncResponse = Message<"drover.v1.SyncResponse"> & {
  * Use `create(SyncResponseSchema)` to create a new message.
  */
 export const SyncResponseSchema: GenMessage<SyncResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 24);
+  messageDesc(file_drover_v1_agent, 27);
 
 /**
  * A run of bytes of one attempt's output.
@@ -1147,7 +1235,7 @@ export type LogChunk = Message<"drover.v1.LogChunk"> & {
  * Use `create(LogChunkSchema)` to create a new message.
  */
 export const LogChunkSchema: GenMessage<LogChunk> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 25);
+  messageDesc(file_drover_v1_agent, 28);
 
 /**
  * Output to store.
@@ -1166,7 +1254,7 @@ export type AppendLogsRequest = Message<"drover.v1.AppendLogsRequest"> & {
  * Use `create(AppendLogsRequestSchema)` to create a new message.
  */
 export const AppendLogsRequestSchema: GenMessage<AppendLogsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 26);
+  messageDesc(file_drover_v1_agent, 29);
 
 /**
  * Everything below `offset` is on disk at the controller.
@@ -1195,7 +1283,7 @@ export type LogAck = Message<"drover.v1.LogAck"> & {
  * Use `create(LogAckSchema)` to create a new message.
  */
 export const LogAckSchema: GenMessage<LogAck> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 27);
+  messageDesc(file_drover_v1_agent, 30);
 
 /**
  * One per chunk sent, in order.
@@ -1214,7 +1302,7 @@ export type AppendLogsResponse = Message<"drover.v1.AppendLogsResponse"> & {
  * Use `create(AppendLogsResponseSchema)` to create a new message.
  */
 export const AppendLogsResponseSchema: GenMessage<AppendLogsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 28);
+  messageDesc(file_drover_v1_agent, 31);
 
 /**
  * Called by agents only. Metadata: `authorization: Bearer <join token>` for Join, the worker token
@@ -1272,6 +1360,16 @@ export const Agent: GenService<{
     methodKind: "unary";
     input: typeof AttemptSecretsRequestSchema;
     output: typeof AttemptSecretsResponseSchema;
+  },
+  /**
+   * Tokens of other services for an attempt the worker runs, minted now; asked again before they run out.
+   *
+   * @generated from rpc drover.v1.Agent.AttemptTokens
+   */
+  attemptTokens: {
+    methodKind: "unary";
+    input: typeof AttemptTokensRequestSchema;
+    output: typeof AttemptTokensResponseSchema;
   },
   /**
    * Whose blobs the worker may use for an attempt; asked by gateways.
