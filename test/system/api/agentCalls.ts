@@ -17,6 +17,7 @@ export function agentCalls({ attempt, worker, blob }: Things) {
     [`POST ${AGENT_PATHS.logs}`]: { options: logs },
     [`POST ${AGENT_PATHS.checkpoint}`]: { body: { ...checkpoint, uid: attempt } },
     [`POST ${AGENT_PATHS.secrets}`]: { body: { uid: attempt } },
+    [`POST ${AGENT_PATHS.tokens}`]: { body: { uid: attempt } },
   };
   return calls;
 }
