@@ -17,7 +17,7 @@ export const isClean = (text: string): boolean => !text.includes('\0') && text.i
 export const storable = (text: string): string =>
   isClean(text) ? text : text.toWellFormed().replaceAll('\0', '\uFFFD');
 /** The NUL as a pattern, which the description can say; half a character it cannot. */
-const NO_NUL = /^[^\u0000]*$/;
+const NO_NUL = new RegExp(String.raw`^[^\u0000]*$`);
 export const clean = (limit: number) =>
   z
     .string()
