@@ -62,6 +62,10 @@ proof-torch: setup $(TORCH_VENV)/.installed ## PyTorch: ten kills, bit for bit; 
 	TORCH_VENV=$(TORCH_VENV) vitest run test/system/keeping/killed.test.ts \
 	  test/e2e/training.test.ts -t PyTorch $(ARGS)
 
+fuzz-api: setup python-packages ## Schemathesis on the API for MINUTES=10 (SEED=1)
+	FUZZ_MINUTES=$(or $(MINUTES),10) FUZZ_SEED=$(or $(SEED),1) vitest run test/system/api.test.ts \
+	  -t schemathesis
+
 check-tls: setup system-packages ## testssl.sh, all of its checks, on the gateway's TLS listener
 	TESTSSL=all vitest run test/system/testssl.test.ts $(ARGS)
 
@@ -96,6 +100,7 @@ python-packages: ## Install what tests need from PyPI into .cache/python
 	@tools/python-packages.sh mail aiosmtpd==1.4.6
 	@tools/python-packages.sh inside jupyterlab==4.6.6 py-spy==0.4.3
 	@tools/python-packages.sh environments uv==0.13.7
+	@tools/python-packages.sh api schemathesis==4.32.5 openapi-spec-validator==0.9.0
 	@tools/python-packages.sh grpc grpcio==1.85.1 grpcio-tools==1.85.1 \
 	  grpcio-status==1.85.1
 
@@ -114,7 +119,7 @@ help: ## This list
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: up setup cli-bundle test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler
-.PHONY: proof-torch bench-edge check-tls
+.PHONY: proof-torch fuzz-api bench-edge check-tls
 .PHONY: bench-placement bench-blobs system-packages python-packages client-package lock clean help
 
 $(TORCH_VENV)/.installed:

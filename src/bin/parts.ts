@@ -86,6 +86,7 @@ export async function startGateway(
       trainingRoutes(app, { ...common, ...training });
     },
     upgrade: upgradeHandler(upgrades, common),
+    upgrades: () => upgrades,
   });
   const publicUrl = server.publicUrl || gateway.url;
   const audited = recordAccesses(coordinator);

@@ -38,6 +38,7 @@ describe('what is no cursor is refused', () => {
   const bad = {
     empty: '',
     junk: '!!!',
+    nul: encodeCursor(['a\0b']),
     'half of one': encodeCursor([123456]).slice(0, 3),
     'an object': Buffer.from('{"a":1}').toString('base64url'),
     'too short a position': encodeCursor([1]),

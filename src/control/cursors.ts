@@ -1,6 +1,7 @@
 /** Cursors: where a list goes on, opaque to callers, checked when they come back. */
 import { DroverError } from '../lib/errors.ts';
 import type { Page } from '../protocol/coordinator.ts';
+import { isClean } from '../protocol/texts.ts';
 
 /**
  * A page of a list that was asked for one item more than it shows: that one tells whether there is
@@ -33,7 +34,8 @@ export function decodeNumbers(cursor: string | undefined, start: number[]): numb
 export function decodeText(cursor: string | undefined): string | undefined {
   if (cursor === undefined) return undefined;
   const [text, ...rest] = parse(cursor);
-  if (typeof text === 'string' && rest.length === 0) return text;
+  // No database looks for what it cannot hold.
+  if (typeof text === 'string' && isClean(text) && rest.length === 0) return text;
   throw invalid(cursor);
 }
 

@@ -73,6 +73,7 @@ export function createTokens(options: TokensOptions): TokenCalls {
       const { expiresInMs, kind, name, pool, maxLiveWorkers, tenant = who.tenant } = request;
       const scopes = scopesOf([...request.roles, ...request.scopes]);
       refuseMoreThanOwn(who, tenant, scopes);
+      if (kind === 'join') refuseStrangers(who);
       const user = request.user ?? who.user;
       if (!state.tenants.mayCome(tenant, user)) throw gone(tenant, user);
       const secret = newSecret(kind === 'join' ? 'drj' : 'drv', random);
@@ -125,6 +126,14 @@ export function refuseMoreThanOwn(who: Principal, tenant: string, scopes: readon
   if (more.length === 0) return;
   throw new DroverError('PERMISSION_DENIED', `your token lacks ${more.join(', ')} itself`, {
     hint: `you may give out: ${who.scopes.join(', ')}`,
+  });
+}
+
+/** Whoever brings a machine runs other tenants' jobs on it, and sees what they are made of. */
+function refuseStrangers({ scopes }: Principal): void {
+  if (scopes.includes('fleet:manage')) return;
+  throw new DroverError('PERMISSION_DENIED', 'a join token needs fleet:manage', {
+    hint: 'ask an operator of the fleet for one',
   });
 }
 

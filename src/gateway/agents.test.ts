@@ -73,8 +73,14 @@ test('logs are bytes and nothing else is', async () => {
   expect([empty.status, empty.json.code]).toEqual([400, 'MALFORMED_BODY']);
 });
 
-test('agents’ routes are not for users and stand in no description', async () => {
-  const { text } = await gateway.call('GET', '/openapi.json');
-  expect(text).not.toContain('drover.v1');
+test('agents’ routes are not for users: the description names them and says no more', async () => {
+  const { json } = await gateway.call('GET', '/openapi.json');
+  const { paths, 'x-other-routes': others } = json;
+  expect(JSON.stringify(paths)).not.toContain('drover.v1');
+  expect(others).toContainEqual({
+    method: 'POST',
+    path: AGENT_PATHS.sync,
+    'x-permission': 'agent',
+  });
   expect((await gateway.call('GET', AGENT_PATHS.sync)).headers.get('allow')).toBe('POST');
 });

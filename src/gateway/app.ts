@@ -7,6 +7,7 @@ import type {
   RawServerDefault,
 } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { ErrorCode } from '../lib/errors.ts';
 import type { Principal, Scope } from '../model/token.ts';
 import type { SubmitRequest } from '../protocol/coordinator.ts';
 
@@ -42,6 +43,8 @@ declare module 'fastify' {
     orAttempt?: boolean;
     /** The content type of its body; JSON unless stated. */
     reads?: string;
+    /** Errors of its own, beside those that follow from what it takes (description/failures.ts). */
+    failures?: readonly ErrorCode[];
   }
 
   interface FastifyRequest {

@@ -30,9 +30,10 @@ import { Load } from './load/load.ts';
 import { Parking } from './load/parking.ts';
 import { createGatewayMetrics } from './metrics.ts';
 import { KnownPaths } from './notFound.ts';
-import { describeApi, describeRoute } from './openapi.ts';
+import { ApiDescription, type UpgradeDescription } from './openapi.ts';
 import { errorHandler } from './problem.ts';
 import { requestIds, scopeRequests } from './requestId.ts';
+import { referenceRoutes } from './reference/routes.ts';
 import { budgetRoutes } from './rest/budgets.ts';
 import { checkpointRoutes } from './rest/checkpoints.ts';
 import { capsuleRoutes } from './rest/capsule.ts';
@@ -74,6 +75,8 @@ export interface GatewayOptions extends ListenOptions, EdgeOptions {
   /** Further routes; each names its access in `config`. Streams end in a `preClose` hook. */
   extraRoutes?: (app: App) => void;
   upgrade?: Upgrade;
+  /** What `upgrade` answers, for the description; asked when that is. */
+  upgrades?: () => readonly UpgradeDescription[];
   /** Asked before each submission; absent: nothing goes with it. */
   accompany?: Accompany | undefined;
 }
@@ -109,10 +112,12 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   });
   try {
     const mayUse = options.mayUse ?? attemptHolder(options.coordinator, clock);
+    const description = new ApiDescription(AGENT_VERSION, options.upgrades ?? (() => []));
     edge.attach(app);
-    guardEveryRoute(app, { cache, flights, load, mayUse }, edge);
-    await describeApi(app, AGENT_VERSION);
+    guardEveryRoute(app, { cache, flights, load, mayUse }, { edge, description });
+    await description.register(app);
     addRoutes(app, options, { limits, cache, metrics, edge });
+    referenceRoutes(app, () => description.document(app));
     const parking = new Parking(clock);
     app.addHook('preClose', async () => parking.stop());
     refuseEarly(app.server, { load, cache, parking, requestId: requestIds(options.random) });
@@ -151,6 +156,7 @@ function createApp(options: GatewayOptions, limits: GatewayLimits, edge: Edge): 
     forceCloseConnections: 'idle',
     genReqId: requestIds(random),
     requestIdHeader: false,
+    routerOptions: { maxParamLength: limits.pathParameterLength },
     clientErrorHandler: answerClientError,
     frameworkErrors: (error, request, reply) => {
       edge.stamps.open(reply);
@@ -182,7 +188,11 @@ function createServer(options: FastifyHttpOptions<Server>, { tls }: Edge): Fasti
 }
 
 /** Before any route is added: each gets its guard, its place in the description and in 405s. */
-function guardEveryRoute(app: App, guards: GuardOptions, { stamps }: Edge): void {
+function guardEveryRoute(
+  app: App,
+  guards: GuardOptions,
+  { edge: { stamps }, description }: { edge: Edge; description: ApiDescription },
+): void {
   const paths = new KnownPaths();
   app.addHook('onRoute', (route) => {
     const { access, pace = 'unary', orAttempt = false } = route.config ?? {};
@@ -193,13 +203,15 @@ function guardEveryRoute(app: App, guards: GuardOptions, { stamps }: Edge): void
     const stamp = access === 'open' ? stamps.open : stamps.personal;
     const guard = guardRoute(guards, { method, url, access, pace, orAttempt });
     route.onRequest = stamped(stamp, guard);
-    route.schema = describeRoute(route.schema, access);
+    route.schema = description.describe(route);
   });
   const unknown = guards.flights.lane('any', 'unknown', 'unary');
-  app.setNotFoundHandler((request, reply) => {
+  // Before its body is looked at, which might be refused for a reason that misleads.
+  app.addHook('onRequest', (request, reply, done) => {
+    if (!request.is404) return done();
     unknown.begin(request, reply);
     stamps.open(reply);
-    paths.handler(request, reply);
+    done(paths.refusal(request, reply));
   });
 }
 
@@ -234,5 +246,4 @@ function addRoutes(app: App, options: GatewayOptions, parts: RouteParts): void {
   healthRoutes(app, coordinator, parts);
   agentRoutes(app, { coordinator, limits: parts.limits, decodeLogFrames });
   options.extraRoutes?.(app);
-  app.get('/openapi.json', { config: { access: 'open' } }, () => Promise.resolve(app.swagger()));
 }

@@ -13,6 +13,8 @@ export const GATEWAY_LIMITS = {
   logBodyBytes: 16 * MIB,
   /** Request line and headers together; Node answers 431 beyond. */
   headerBytes: 16 * 1024,
+  /** One part of a path, encoded: the longest name, a user's, in letters of three bytes each. */
+  pathParameterLength: 200 * 9,
   /**
    * A client must have sent its whole request by then (slow or stuck senders hold a socket); blobs
    * may take longer, see transferSilenceMs.

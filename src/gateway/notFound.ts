@@ -11,8 +11,10 @@ export class KnownPaths {
     this.#methods.set(pattern, methods);
   }
 
-  /** Empty where no route has this path. */
+  /** Empty where no route has this path; one without parameters goes before those with. */
   methodsOf(path: string): string[] {
+    const exact = this.#methods.get(path);
+    if (exact) return [...exact].toSorted();
     const methods = new Set<string>();
     for (const [pattern, known] of this.#methods) {
       if (matches(pattern, path)) for (const method of known) methods.add(method);
@@ -20,19 +22,19 @@ export class KnownPaths {
     return [...methods].toSorted();
   }
 
-  readonly handler = (request: FastifyRequest, reply: FastifyReply): never => {
+  refusal(request: FastifyRequest, reply: FastifyReply): DroverError {
     const path = request.url.split('?', 1)[0] ?? '';
     const allowed = this.methodsOf(path);
     if (allowed.length === 0) {
-      throw new DroverError('NOT_FOUND', `There is nothing at ${path}`, {
+      return new DroverError('NOT_FOUND', `There is nothing at ${path}`, {
         hint: 'GET /openapi.json lists every path.',
       });
     }
     reply.header('allow', allowed.join(', '));
-    throw new DroverError('METHOD_NOT_ALLOWED', `${request.method} is not possible at ${path}`, {
+    return new DroverError('METHOD_NOT_ALLOWED', `${request.method} is not possible at ${path}`, {
       hint: `Possible here: ${allowed.join(', ')}.`,
     });
-  };
+  }
 }
 
 function matches(pattern: string, path: string): boolean {

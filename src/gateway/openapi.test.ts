@@ -39,7 +39,9 @@ test('it is OpenAPI 3.1 and names every route', () => {
   expect(Object.keys(description.paths).toSorted()).toEqual([
     '/healthz',
     '/metrics',
+    '/openapi.json',
     '/readyz',
+    '/reference',
     '/v1/audit',
     '/v1/budgets',
     '/v1/budgets/{tenant}',
@@ -76,6 +78,10 @@ test('it is OpenAPI 3.1 and names every route', () => {
   expect(Object.keys(description.components.schemas)).toEqual(
     expect.arrayContaining(['Job', 'JobSpecInput', 'Task', 'Worker', 'Token', 'Problem']),
   );
+  // Sent and never answered: one of it is enough.
+  expect(Object.keys(description.components.schemas)).not.toEqual(
+    expect.arrayContaining(['BudgetLimitsInput']),
+  );
 });
 
 test('every operation describes its success and its failure', () => {
@@ -85,7 +91,14 @@ test('every operation describes its success and its failure', () => {
       codes.some((code) => code.startsWith('2')),
       `${method} ${path}`,
     ).toBe(true);
-    expect(operation.responses['default']?.content).toHaveProperty('application/problem+json');
+    for (const status of ['500', '503', '504']) {
+      const answer = { $ref: `#/components/responses/Problem${status}` };
+      const own = { content: { 'application/problem+json': expect.anything() } };
+      const said = operation.responses[status];
+      expect(said, `${method} ${path} ${status}`).toEqual(
+        said?.content ? expect.objectContaining(own) : answer,
+      );
+    }
   }
 });
 

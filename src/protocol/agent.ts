@@ -5,6 +5,7 @@ import { BLOB_HASH } from '../model/blob.ts';
 import type { AudienceRefusal } from '../model/downstream.ts';
 import type { IdleRule, JobParts } from '../model/jobParts.ts';
 import { DEVICE_KINDS } from '../model/resources.ts';
+import { storable } from './texts.ts';
 
 export const AGENT_VERSION = '0.1.0';
 /**
@@ -33,7 +34,7 @@ export type LogStream = (typeof LOG_STREAMS)[number];
 /** Named limits of what agents say. */
 export const AGENT_LIMITS = { facts: 100, held: 128 } as const;
 
-const text = z.string().max(1024);
+const text = z.string().max(1024).overwrite(storable);
 const blobHash = z.string().regex(BLOB_HASH);
 const count = z.int().min(0);
 
@@ -103,14 +104,14 @@ export const observation = z.strictObject({
   cause: z.enum(END_CAUSES).optional(),
   exitCode: z.int().nullable().optional(),
   signal: text.nullable().optional(),
-  message: z.string().max(4096).optional(),
+  message: z.string().max(4096).overwrite(storable).optional(),
   /** never-started only: true when the machine, not the command, was at fault. */
   hostFault: z.boolean().optional(),
   stdoutBytes: count.optional(),
   stderrBytes: count.optional(),
   /** What it runs with: driver, devices, image, environment. */
   facts: z
-    .record(z.string().max(100), z.string().max(4096))
+    .record(z.string().max(100).overwrite(storable), z.string().max(4096).overwrite(storable))
     .refine((facts) => Object.keys(facts).length <= AGENT_LIMITS.facts)
     .optional(),
   /** For a person, while it starts or is kept: what goes on. */

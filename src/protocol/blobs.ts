@@ -10,7 +10,13 @@ export const ATTEMPT_HEADER = 'drover-attempt';
 
 const hash = z.string().regex(BLOB_HASH, 'is not sha256: and 64 hexadecimal digits, lower case');
 
-export const missingBlobs = z.strictObject({ hashes: z.array(hash).max(MISSING_HASHES) });
+/** Of the empty blob. */
+export const EXAMPLE_HASH =
+  'sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
+
+export const missingBlobs = z
+  .strictObject({ hashes: z.array(hash).max(MISSING_HASHES) })
+  .meta({ examples: [{ hashes: [EXAMPLE_HASH] }] });
 
 export const missingView = z.object({ missing: z.array(hash) });
 

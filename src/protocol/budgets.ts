@@ -1,6 +1,8 @@
 /** REST schemas of budgets, of what was used, and of what a job would cost and where. */
 import { z } from 'zod';
 import { AT_LIMIT, BUDGET_MODES } from '../model/budget.ts';
+import { saysOf, wholeNumber } from './queries.ts';
+import { clean } from './texts.ts';
 
 const ms = z.number();
 /** Nobody owns a million devices. */
@@ -24,8 +26,8 @@ const limits = {
   atLimit: z.enum(AT_LIMIT).default('finish'),
 };
 
-export const budgetTenant = z.string().min(1).max(100);
-export const budgetUser = z.string().max(200);
+export const budgetTenant = clean(100).min(1);
+export const budgetUser = clean(200);
 
 /** The whole budget: what is left out limits nothing. */
 export const budgetLimits = z
@@ -37,7 +39,7 @@ export const budgetLimits = z
      */
     version: z.int().min(0).nullable().default(null),
   })
-  .meta({ id: 'BudgetLimits' });
+  .meta({ id: 'BudgetLimits', examples: [{ weight: 2, deviceMillis: 8000, mode: 'soft' }] });
 
 /** With whose it is; an empty user means the whole tenant. */
 export const budgetInput = budgetLimits.extend({ tenant: budgetTenant, user: budgetUser });
@@ -67,9 +69,15 @@ export type BudgetView = z.infer<typeof budgetView>;
 export const USAGE_BY = ['tenant', 'user', 'pool', 'day'] as const;
 
 export const usageQuery = z.strictObject({
-  sinceMs: z.coerce.number().int().min(0).default(0),
-  untilMs: z.coerce.number().int().min(0).default(Number.MAX_SAFE_INTEGER),
-  by: z.enum(USAGE_BY).default('user'),
+  sinceMs: wholeNumber(0)
+    .default(0)
+    .describe('Whole days in UTC, from the one of this time on')
+    .meta(saysOf(1_793_000_000_000, 0)),
+  untilMs: wholeNumber(0)
+    .default(Number.MAX_SAFE_INTEGER)
+    .describe('Only what was before this time')
+    .meta(saysOf(1_795_000_000_000)),
+  by: z.enum(USAGE_BY).default('user').describe('What a row is for'),
 });
 export type UsageQuery = z.infer<typeof usageQuery>;
 

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { BLOB_HASH } from '../model/blob.ts';
 import { DATA_KINDS } from '../model/dataSet.ts';
+import { EXAMPLE_HASH } from './blobs.ts';
 
 /** No slash and no dot in front: it is a word of a URI and of a path. */
 export const DATA_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/;
@@ -16,7 +17,7 @@ export const dataContent = z
     bytes: z.int().min(0),
     files: z.int().min(0).default(1),
   })
-  .meta({ id: 'DataContent' });
+  .meta({ id: 'DataContent', examples: [{ kind: 'blob', hash: EXAMPLE_HASH, bytes: 0 }] });
 
 export const dataInput = dataContent.extend({ name: dataName });
 export type DataInput = z.infer<typeof dataInput>;
@@ -39,10 +40,11 @@ export type DataView = z.infer<typeof dataView>;
 /** Blobs that a collection lists by name; beyond them it counts. */
 export const COLLECTED_LISTED = 1000;
 
-export const collectRequest = z.strictObject({
-  /** False: say what would go, and remove nothing. */
-  apply: z.boolean().default(false),
-});
+export const collectRequest = z
+  .strictObject({
+    apply: z.boolean().default(false).describe('False: say what would go, and remove nothing'),
+  })
+  .meta({ examples: [{ apply: false }] });
 
 export const collectionView = z
   .object({

@@ -4,7 +4,8 @@ import { DEVICE_KINDS } from '../model/resources.ts';
 import { ROLE_NAMES } from '../model/roles.ts';
 import { SCOPES, TOKEN_KINDS } from '../model/token.ts';
 import { WORKER_STATES } from '../model/worker.ts';
-import { tenantName } from './tenants.ts';
+import { tenantName, userName } from './tenants.ts';
+import { clean } from './texts.ts';
 
 const ms = z.number();
 
@@ -38,14 +39,14 @@ export type WorkerView = z.infer<typeof workerView>;
 
 export const createToken = z.strictObject({
   kind: z.enum(['user', 'join']).default('user'),
-  name: z.string().max(200).default(''),
-  user: z.string().min(1).max(200).optional(),
+  name: clean(200).default(''),
+  user: userName.optional(),
   /** Another tenant's than the caller's needs tenants:manage. */
   tenant: tenantName.optional(),
   /** Sets of scopes, beside those that are named. */
   roles: z.array(z.enum(ROLE_NAMES)).max(ROLE_NAMES.length).default([]),
   scopes: z.array(z.enum(SCOPES)).max(SCOPES.length).default([]),
-  pool: z.string().max(100).default('default'),
+  pool: clean(100).default('default'),
   maxLiveWorkers: z.int().min(0).max(100_000).default(0),
   expiresInMs: z
     .int()

@@ -49,7 +49,8 @@ const texts = (rule: TextRule) =>
         type: 'string',
         minLength: 1,
         maxLength: rule.nameLength,
-        pattern: rule.name.source,
+        // The description is read by many languages; not all of them know Unicode's classes.
+        pattern: rule.name.source.replace(String.raw`\0\p{Surrogate}`, String.raw`\u0000`),
       },
       additionalProperties: { type: 'string', maxLength: rule.textLength },
     });
@@ -150,11 +151,18 @@ export const placementSpec = z.strictObject({
 
 /** `job` is an id, or the name of another job in the same submission. */
 const after = z.strictObject({
-  job: clean(JOB_LIMITS.nameLength)
-    .min(1)
-    .transform((id) => id as After['job']),
+  // The same text: what it is called is of no matter at run time.
+  job: clean(JOB_LIMITS.nameLength).min(1) as unknown as z.ZodType<After['job'], string>,
   when: z.enum(AFTER_CONDITIONS).default('ok'),
 });
+
+/** Of a job that needs a GPU for an hour at most. */
+const EXAMPLE = {
+  name: 'train',
+  command: ['python3', 'train.py', '--epochs', '10'],
+  resources: { cpuMillis: 4000, device: { kind: 'gpu', count: 1 } },
+  timeLimitMs: 3_600_000,
+};
 
 /** Defaults are given by functions: zod copies values, and they are shared by all specs. */
 export const jobSpec = z
@@ -182,12 +190,13 @@ export const jobSpec = z
       .int()
       .max(DAY_MS)
       .refine((ms) => ms === 0 || ms >= 60_000, 'is 0 (the cluster default) or at least 60000')
+      .meta({ anyOf: [{ const: 0 }, { minimum: 60_000 }] })
       .default(0),
     labels: texts(LABEL_RULE).default(() => DEFAULT_PARTS.labels),
     ...jobParts,
   })
   .superRefine(checkTogether)
-  .meta({ id: 'JobSpec' });
+  .meta({ id: 'JobSpec', examples: [EXAMPLE] });
 
 /** The schema's output is exactly the model's JobSpec. */
 export type SubmittedSpec = z.input<typeof jobSpec>;
@@ -237,6 +246,6 @@ function checkShared(spec: Omit<JobSpec, keyof OwnFields>, fail: Fail): void {
   }
 }
 
-export const submitBatch = z.strictObject({
-  jobs: z.array(jobSpec).min(1).max(JOB_LIMITS.batchJobs),
-});
+export const submitBatch = z
+  .strictObject({ jobs: z.array(jobSpec).min(1).max(JOB_LIMITS.batchJobs) })
+  .meta({ examples: [{ jobs: [EXAMPLE] }] });

@@ -6,6 +6,8 @@ import { JOB_KINDS, JOB_STATES, PRIORITIES } from '../model/job.ts';
 import { TASK_STATES } from '../model/task.ts';
 import { OUTPUT_STREAMS, type LogStream } from './agent.ts';
 import { JOB_LIMITS, jobSpec } from './jobSpec.ts';
+import { clean } from './texts.ts';
+import { pageLimit, queryCursor, taskIndex } from './queries.ts';
 
 const ms = z.number();
 export const taskCounts = z.object({
@@ -161,25 +163,30 @@ export type LogRecordView = z.infer<typeof logRecord>;
 export type AnyRecordView = Omit<LogRecordView, 'stream'> & { stream: LogStream };
 
 export const LIST_PAGE_LIMIT = 500;
+const filter = (length: number, words: string, example: string) =>
+  clean(length)
+    .optional()
+    .describe(words)
+    .meta({ examples: [example] });
 export const listJobsQuery = z.strictObject({
-  cursor: z.string().max(200).optional(),
-  limit: z.coerce.number().int().min(1).max(LIST_PAGE_LIMIT).default(50),
-  state: z.enum(JOB_STATES).optional(),
-  name: z.string().max(JOB_LIMITS.nameLength).optional(),
-  owner: z.string().max(200).optional(),
-  parent: z.string().max(200).optional(),
+  cursor: queryCursor,
+  limit: pageLimit(LIST_PAGE_LIMIT, 50),
+  state: z.enum(JOB_STATES).optional().describe('Only jobs in this state'),
+  name: filter(JOB_LIMITS.nameLength, 'Only jobs of this name', 'train'),
+  owner: filter(200, 'Only jobs of this user', 'ada'),
+  parent: filter(200, 'Only jobs that this job submitted', 'jmi1qx2k8a7c101'),
 });
 export type ListJobsQuery = z.infer<typeof listJobsQuery>;
 
 export const pageQuery = z.strictObject({
-  cursor: z.string().max(200).optional(),
-  limit: z.coerce.number().int().min(1).max(LIST_PAGE_LIMIT).default(100),
+  cursor: queryCursor,
+  limit: pageLimit(LIST_PAGE_LIMIT, 100),
 });
 export type PageQuery = z.infer<typeof pageQuery>;
 
 /** Lists by task can be of one task alone. */
 export const taskPageQuery = pageQuery.extend({
-  task: z.coerce.number().int().min(0).optional(),
+  task: taskIndex,
 });
 export type TaskPageQuery = z.infer<typeof taskPageQuery>;
 

@@ -1,6 +1,6 @@
 /** REST schemas of what is measured of a job: series, samples, and what is asked for. */
 import { z } from 'zod';
-import { timeOf } from './times.ts';
+import { queryTime, saysOf, taskIndex, wholeNumber } from './queries.ts';
 
 /** Named limits of a query, each with a test. */
 export const METRIC_LIMITS = {
@@ -12,32 +12,32 @@ export const METRIC_LIMITS = {
   names: 100,
 } as const;
 
-const count = z.coerce.number().int().min(0);
-const time = z
-  .string()
-  .max(40)
-  .refine((text) => !Number.isNaN(timeOf(text)), 'is no ISO 8601 time and no ms since 1970');
 const name = z.string().min(1).max(200);
 
 export const METRIC_FORMATS = ['series', 'csv', 'jsonl'] as const;
 
 /** What is wanted of the samples. */
 export const metricSelection = z.strictObject({
-  task: count.optional().describe('Only this task index'),
+  task: taskIndex,
   name: z
     .union([name, z.array(name).max(METRIC_LIMITS.names)])
     .optional()
     .describe('Only metrics of this name; may be given several times'),
-  since: time.optional().describe('Only from then on: an ISO 8601 time, or ms since 1970'),
-  until: time.optional().describe('Only before that time'),
+  since: queryTime
+    .optional()
+    .describe('Only from then on: an ISO 8601 time, or ms since 1970')
+    .meta({ examples: ['2026-11-15T10:00:00Z'] }),
+  until: queryTime
+    .optional()
+    .describe('Only before that time')
+    .meta({ examples: ['2026-11-15T11:00:00Z'] }),
 });
 
 export const metricsQuery = metricSelection.extend({
-  maxPoints: count
-    .min(1)
-    .max(METRIC_LIMITS.points)
+  maxPoints: wholeNumber(1, METRIC_LIMITS.points)
     .default(METRIC_LIMITS.defaultPoints)
-    .describe('Points of a series: more are summed up'),
+    .describe('Points of a series: more are summed up')
+    .meta(saysOf(METRIC_LIMITS.defaultPoints, METRIC_LIMITS.defaultPoints)),
   format: z
     .enum(METRIC_FORMATS)
     .default('series')

@@ -1,5 +1,7 @@
 /** REST schemas of tenants and their users. */
 import { z } from 'zod';
+import { ROLE_NAMES } from '../model/roles.ts';
+import { SCOPES } from '../model/token.ts';
 import { clean } from './texts.ts';
 
 export { LEAVING_JOBS, type LeavingJobs } from '../model/tenant.ts';
@@ -29,9 +31,14 @@ export const tenantView = z
   .meta({ id: 'Tenant' });
 export type TenantView = z.infer<typeof tenantView>;
 
+/** Also names that other systems had for them, so that the list is not for checking. */
+const roleName = clean(100)
+  .min(1)
+  .meta({ enum: [...ROLE_NAMES, ...SCOPES] });
+
 export const userInput = z.strictObject({
   /** Roles or scopes that he has beside those of his token or issuer. */
-  roles: z.array(clean(100).min(1)).max(TENANT_LIMITS.roles).default([]),
+  roles: z.array(roleName).max(TENANT_LIMITS.roles).default([]),
 });
 export type UserInput = z.infer<typeof userInput>;
 

@@ -120,7 +120,8 @@ export async function call(
   const response = await fetch(url + where, init);
   const text = await response.text();
   let parsed: Answer['body'] = {};
-  if (/json/.test(response.headers.get('content-type') ?? '')) parsed = JSON.parse(text);
+  const isJson = /json/.test(response.headers.get('content-type') ?? '');
+  if (isJson && text !== '') parsed = JSON.parse(text);
   return { status: response.status, headers: response.headers, text, body: parsed };
 }
 

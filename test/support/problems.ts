@@ -24,8 +24,9 @@ export function expectProblem(answer: Answer, status: number, code: string): voi
 
 /** Whatever was sent, the server never met an error it did not expect. */
 export function unexpectedErrors(journey: Journey): string[] {
-  return journey
-    .log()
-    .split('\n')
-    .filter((line) => /"level":[56]0/.test(line));
+  return unexpectedErrorsIn(journey.log());
+}
+
+export function unexpectedErrorsIn(log: string): string[] {
+  return log.split('\n').filter((line) => /"level":[56]0/.test(line));
 }

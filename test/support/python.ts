@@ -24,6 +24,16 @@ export function uvProgram(): string | undefined {
   return undefined;
 }
 
+/** Where schemathesis is; undefined, said out loud, where it is not. With CI=true an error. */
+export function apiPython(): string | undefined {
+  const bin = path.join(ROOT, '.cache/python/api/bin');
+  if (existsSync(path.join(bin, 'schemathesis'))) return bin;
+  const message = 'schemathesis is not installed (make python-packages)';
+  if (process.env['CI'] === 'true') throw new Error(message);
+  console.warn(`NOT TESTED: ${message}`);
+  return undefined;
+}
+
 const GRPC_PYTHON = path.join(ROOT, '.cache/python/grpc/bin/python');
 
 /** Whether Python has grpcio; false, said out loud, where not. With CI=true an error. */

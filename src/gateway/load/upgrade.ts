@@ -5,6 +5,7 @@ import type { Load } from './load.ts';
 
 export function limitUpgrade(route: UpgradeRoute, load: Load): UpgradeRoute {
   return {
+    ...route,
     match: (path) => route.match(path),
     async upgrade(upgrade, parameters) {
       const { request } = upgrade;

@@ -3,7 +3,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { DroverError } from '../../lib/errors.ts';
-import { endpointPath, parseEndpoint } from '../../protocol/tunnel/endpoint.ts';
+import { ENDPOINT, endpointPath, parseEndpoint } from '../../protocol/tunnel/endpoint.ts';
 import type { App } from '../app.ts';
 import { bearerOf } from '../auth/authorize.ts';
 import { found, one } from '../rest/envelope.ts';
@@ -17,13 +17,23 @@ const LOGIN = 'drover-login';
 
 const params = z.object({ endpoint: z.string().max(300) });
 const loginQuery = z.object({ code: z.string().max(100), next: z.string().max(1000).default('') });
-/** Where the link leads: a path below the endpoint. */
 const next = z
   .string()
   .max(1000)
   .regex(/^[A-Za-z0-9._~!$&'()*+,;=:@%-][A-Za-z0-9._~!$&'()*+,;=:@%/?-]*$/)
   .or(z.literal(''))
   .default('');
+
+const loginBody = z
+  .strictObject({
+    endpoint: z
+      .string()
+      .max(300)
+      .describe('TASK:PORT, or TASK:NAME for the socket NAME.sock in its directory')
+      .meta({ pattern: ENDPOINT.source }),
+    next: next.describe('Where the link leads: a path below the endpoint'),
+  })
+  .meta({ examples: [{ endpoint: 'jmi1qx2k8a7c101.0:8888', next: 'lab' }] });
 
 export function proxyRoutes(app: App, options: ProxyOptions): void {
   app.route({
@@ -32,8 +42,9 @@ export function proxyRoutes(app: App, options: ProxyOptions): void {
     config: { access: 'jobs:manage' },
     schema: {
       tags: ['proxy'],
+      operationId: 'createProxyLogin',
       summary: 'Make a link that opens what a task serves in a browser, once',
-      body: z.strictObject({ endpoint: z.string(), next }),
+      body: loginBody,
       response: { 201: one(z.object({ path: z.string() })) },
     },
     handler: async (request, reply) => {

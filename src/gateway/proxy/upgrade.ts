@@ -9,6 +9,9 @@ import { requestHeaders } from './headers.ts';
 
 export function createProxyUpgrade(options: ProxyOptions): UpgradeRoute {
   return {
+    path: '/proxy/{endpoint}/{path}',
+    permission: 'jobs:manage',
+    summary: 'WebSockets of a page that a task serves',
     match: matchPath(/^\/proxy\/([^/]+)\/.*$/s),
     async upgrade({ request, socket, head }, [endpoint = '']) {
       const { who, byCookie } = await identify(request, endpoint, options);

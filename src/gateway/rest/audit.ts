@@ -11,6 +11,7 @@ export function auditRoutes(app: App, coordinator: Coordinator): void {
     config: { access: 'audit:read' },
     schema: {
       tags: ['audit'],
+      operationId: 'listAudit',
       summary: 'Who looked into what and changed what, the newest first',
       querystring: pageQuery,
       response: { 200: list(eventView) },

@@ -6,8 +6,8 @@ import { noSuchBlob } from '../../blobs/errors.ts';
 import type { BlobQuota } from '../../blobs/quota.ts';
 import { DroverError } from '../../lib/errors.ts';
 import { freeMemory } from '../../lib/freeMemory.ts';
-import { type BlobHash, isBlobHash } from '../../model/blob.ts';
-import { blobView, missingBlobs, missingView } from '../../protocol/blobs.ts';
+import { BLOB_HASH, type BlobHash, isBlobHash } from '../../model/blob.ts';
+import { blobView, EXAMPLE_HASH, missingBlobs, missingView } from '../../protocol/blobs.ts';
 import type { App } from '../app.ts';
 import { setSending } from '../clientError.ts';
 import type { GatewayLimits } from '../limits.ts';
@@ -22,12 +22,26 @@ export interface BlobRouteOptions {
   limits: Pick<GatewayLimits, 'transferSilenceMs' | 'signedUrlMs'>;
 }
 
+const BYTES = 'application/octet-stream';
 const tags = ['blobs'];
 const params = z.strictObject({
-  hash: z.string().max(200).describe('sha256: and 64 hexadecimal digits'),
+  hash: z
+    .string()
+    .max(200)
+    .describe('sha256: and 64 hexadecimal digits')
+    .meta({ examples: [EXAMPLE_HASH], pattern: BLOB_HASH.source }),
 });
 const removed = z.object({ hash: z.string() });
-const bytes = { content: { 'application/octet-stream': { schema: z.string() } } };
+const bytes = (description: string) => ({
+  description,
+  content: { 'application/octet-stream': { schema: z.string() } },
+});
+const nothing = (description: string) => z.null().describe(description);
+const rangeHeaders = z.looseObject({
+  range: z.string().max(200).optional().describe('One range of bytes: bytes=0-1023'),
+  'if-none-match': z.string().max(200).optional().describe('The ETag of the copy at hand'),
+  'if-range': z.string().max(200).optional().describe('Range counts only for this ETag'),
+});
 const read = { access: 'jobs:read', orAttempt: true, pace: 'stream' } as const;
 const write = { access: 'jobs:manage', orAttempt: true } as const;
 
@@ -39,6 +53,7 @@ export function blobRoutes(app: App, options: BlobRouteOptions): void {
     config: write,
     schema: {
       tags,
+      operationId: 'findMissingBlobs',
       summary: 'Which of these blobs have to be sent; the others are kept for now',
       body: missingBlobs,
       response: { 200: one(missingView) },
@@ -54,7 +69,13 @@ export function blobRoutes(app: App, options: BlobRouteOptions): void {
     url: '/v1/blobs/:hash',
     // Not for agents: what a job keeps is its owner's to remove.
     config: { access: 'jobs:manage' },
-    schema: { tags, summary: 'Remove a blob', params, response: { 200: one(removed) } },
+    schema: {
+      tags,
+      operationId: 'removeBlob',
+      summary: 'Remove a blob',
+      params,
+      response: { 200: one(removed) },
+    },
     handler: async (request) => {
       const hash = hashOf(request.params.hash);
       const { tenant } = request.principal;
@@ -80,7 +101,13 @@ function readRoutes(app: App, options: BlobRouteOptions): void {
     url: '/v1/blobs/:hash',
     // Others come of a GET and are left out of the description; this one says more.
     config: { ...read, swagger: { exposeHeadRoute: true } },
-    schema: { tags, summary: 'Whether there is such a blob, and its size', params, querystring },
+    schema: {
+      tags,
+      operationId: 'statBlob',
+      summary: 'Whether there is such a blob, and its size',
+      params,
+      querystring,
+    },
     handler: async (request, reply) => {
       const hash = hashOf(request.params.hash);
       const known = await options.store.stat(request.principal.tenant, hash);
@@ -92,13 +119,20 @@ function readRoutes(app: App, options: BlobRouteOptions): void {
   app.route({
     method: 'GET',
     url: '/v1/blobs/:hash',
-    config: read,
+    config: { ...read, failures: ['RANGE_NOT_SATISFIABLE'] },
     schema: {
       tags,
+      operationId: 'getBlob',
       summary: 'The bytes of a blob, or a Range of them',
       params,
       querystring,
-      response: { 200: bytes, 206: bytes },
+      headers: rangeHeaders,
+      response: {
+        200: bytes('All of it'),
+        206: bytes('The bytes that Range asked for'),
+        304: nothing('It is the one that If-None-Match names'),
+        307: nothing('At the signed URL of the header Location'),
+      },
     },
     handler: async (request, reply) => {
       const hash = hashOf(request.params.hash);
@@ -154,9 +188,10 @@ function putRoute(app: App, options: BlobRouteOptions): void {
   app.route({
     method: 'PUT',
     url: '/v1/blobs/:hash',
-    config: { ...write, pace: 'stream' },
+    config: { ...write, pace: 'stream', reads: BYTES, failures: ['OVER_QUOTA', 'NO_SPACE'] },
     schema: {
       tags,
+      operationId: 'putBlob',
       summary: 'Put a blob: its bytes as the body, with Content-Length',
       params,
       response: { 200: one(blobView), 201: one(blobView) },

@@ -64,3 +64,13 @@ test('usage is asked for by what and from when', async () => {
   expect((await gateway.call('GET', '/v1/usage?by=week')).status).toBe(400);
   expect((await gateway.call('GET', '/v1/usage?sinceMs=soon')).status).toBe(400);
 });
+
+test('the longest name fits into a path, also in letters of nine characters there', async () => {
+  await using gateway = await startTestGateway();
+  const path = (user: string): string => `/v1/budgets/main/users/${encodeURIComponent(user)}`;
+  for (const name of ['x'.repeat(200), '漢'.repeat(200)]) {
+    const { status, json } = await gateway.call('PUT', path(name), { body: {} });
+    expect([status, json.data['user']]).toEqual([200, name]);
+  }
+  expect((await gateway.call('PUT', path('漢'.repeat(201)), { body: {} })).status).toBe(404);
+});

@@ -15,8 +15,15 @@ import type { App } from '../app.ts';
 import { found, list, one, whole } from './envelope.ts';
 
 const tags = ['budgets'];
-const tenantParams = z.strictObject({ tenant: budgetTenant });
-const userParams = tenantParams.extend({ user: budgetUser.min(1) });
+const tenantParams = z.strictObject({
+  tenant: budgetTenant.describe('The name of a tenant').meta({ examples: ['vision-lab'] }),
+});
+const userParams = tenantParams.extend({
+  user: budgetUser
+    .min(1)
+    .describe('The name of a user')
+    .meta({ examples: ['ada'] }),
+});
 const deleted = one(z.object({ tenant: z.string(), user: z.string() }));
 
 export function budgetRoutes(app: App, coordinator: Coordinator): void {
@@ -33,6 +40,7 @@ function readRoutes(app: App, coordinator: Coordinator): void {
     config,
     schema: {
       tags: ['jobs'],
+      operationId: 'plan',
       summary: 'Where a job would go, when, and what it would cost; nothing is written',
       body: jobSpec,
       response: { 200: one(planView) },
@@ -46,6 +54,7 @@ function readRoutes(app: App, coordinator: Coordinator): void {
     config,
     schema: {
       tags,
+      operationId: 'listBudgets',
       summary: "The tenant's budgets; with tenants:manage everybody's",
       response: { 200: list(budgetView) },
     },
@@ -58,6 +67,7 @@ function readRoutes(app: App, coordinator: Coordinator): void {
     config,
     schema: {
       tags,
+      operationId: 'usage',
       summary: 'What the tenant used; with tenants:manage what everybody used',
       querystring: usageQuery,
       response: { 200: list(usageRow) },
@@ -71,9 +81,10 @@ function tenantRoutes(app: App, coordinator: Coordinator): void {
   app.route({
     method: 'PUT',
     url: '/v1/budgets/:tenant',
-    config,
+    config: { ...config, failures: ['STALE'] },
     schema: {
       tags,
+      operationId: 'setTenantBudget',
       summary: 'Make or replace the budget of a tenant',
       params: tenantParams,
       body: budgetLimits,
@@ -89,6 +100,7 @@ function tenantRoutes(app: App, coordinator: Coordinator): void {
     config,
     schema: {
       tags,
+      operationId: 'deleteTenantBudget',
       summary: 'Delete the budget of a tenant; what was used stays known',
       params: tenantParams,
       response: { 200: deleted },
@@ -105,9 +117,10 @@ function userRoutes(app: App, coordinator: Coordinator): void {
   app.route({
     method: 'PUT',
     url: '/v1/budgets/:tenant/users/:user',
-    config,
+    config: { ...config, failures: ['STALE'] },
     schema: {
       tags,
+      operationId: 'setUserBudget',
       summary: 'Make or replace the budget of a user',
       params: userParams,
       body: budgetLimits,
@@ -123,6 +136,7 @@ function userRoutes(app: App, coordinator: Coordinator): void {
     config,
     schema: {
       tags,
+      operationId: 'deleteUserBudget',
       summary: 'Delete the budget of a user; what was used stays known',
       params: userParams,
       response: { 200: deleted },

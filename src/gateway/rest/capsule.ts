@@ -5,7 +5,7 @@ import type { Coordinator } from '../../protocol/coordinator.ts';
 import type { WorkerView } from '../../protocol/fleet.ts';
 import type { AttemptView } from '../../protocol/jobs.ts';
 import type { App } from '../app.ts';
-import { found, idParams, one } from './envelope.ts';
+import { found, jobParams, one } from './envelope.ts';
 
 const PAGE = 500;
 
@@ -16,8 +16,9 @@ export function capsuleRoutes(app: App, coordinator: Coordinator): void {
     config: { access: 'jobs:read' },
     schema: {
       tags: ['jobs'],
+      operationId: 'capsule',
       summary: 'All it takes to know what a job ran, and to run it again',
-      params: idParams,
+      params: jobParams,
       response: { 200: one(capsuleView) },
     },
     handler: async ({ principal, params }) =>

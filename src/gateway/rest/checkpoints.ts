@@ -2,10 +2,10 @@
 import type { Coordinator } from '../../protocol/coordinator.ts';
 import { checkpointAsked, checkpointView, taskPageQuery } from '../../protocol/jobs.ts';
 import type { App } from '../app.ts';
-import { found, idParams, list, one, page } from './envelope.ts';
+import { found, jobParams, list, one, page } from './envelope.ts';
 
 const url = '/v1/jobs/:id/checkpoints';
-const shared = { tags: ['jobs'], params: idParams };
+const shared = { tags: ['jobs'], params: jobParams };
 
 export function checkpointRoutes(app: App, coordinator: Coordinator): void {
   app.route({
@@ -14,6 +14,7 @@ export function checkpointRoutes(app: App, coordinator: Coordinator): void {
     config: { access: 'jobs:read' },
     schema: {
       ...shared,
+      operationId: 'listCheckpoints',
       summary: "What a job's tasks can resume from, by task, oldest first",
       querystring: taskPageQuery,
       response: { 200: list(checkpointView) },
@@ -25,9 +26,10 @@ export function checkpointRoutes(app: App, coordinator: Coordinator): void {
   app.route({
     method: 'POST',
     url,
-    config: { access: 'jobs:manage' },
+    config: { access: 'jobs:manage', failures: ['CONFLICT'] },
     schema: {
       ...shared,
+      operationId: 'requestCheckpoint',
       summary: 'Ask what runs for a checkpoint now; it is in the list when it is stored',
       querystring: taskPageQuery.pick({ task: true }),
       response: { 202: one(checkpointAsked) },

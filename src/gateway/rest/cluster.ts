@@ -11,7 +11,12 @@ export function clusterRoutes(app: App, coordinator: Coordinator, { exposures }:
     method: 'GET',
     url: '/v1/cluster',
     config: { access: 'fleet:read' },
-    schema: { tags: ['cluster'], summary: 'This cluster', response: { 200: one(clusterAnswer) } },
+    schema: {
+      tags: ['cluster'],
+      operationId: 'cluster',
+      summary: 'This cluster',
+      response: { 200: one(clusterAnswer) },
+    },
     handler: async ({ principal }) =>
       found({ ...(await coordinator.cluster(principal)), insecure }),
   });

@@ -25,7 +25,9 @@ export interface DataRouteOptions {
 }
 
 const tags = ['data'];
-const params = z.strictObject({ name: dataName });
+const params = z.strictObject({
+  name: dataName.describe('The name of a data set').meta({ examples: ['cifar-10'] }),
+});
 
 export function dataRoutes(app: App, options: DataRouteOptions): void {
   const { coordinator, store } = options;
@@ -33,7 +35,12 @@ export function dataRoutes(app: App, options: DataRouteOptions): void {
     method: 'GET',
     url: '/v1/data',
     config: { access: 'jobs:read' },
-    schema: { tags, summary: "The tenant's data sets", response: { 200: list(dataView) } },
+    schema: {
+      tags,
+      operationId: 'listData',
+      summary: "The tenant's data sets",
+      response: { 200: list(dataView) },
+    },
     handler: async ({ principal }) =>
       page({ items: await coordinator.listData(principal), nextCursor: null }),
   });
@@ -44,6 +51,7 @@ export function dataRoutes(app: App, options: DataRouteOptions): void {
     config: { access: 'jobs:manage' },
     schema: {
       tags,
+      operationId: 'putData',
       summary: 'Give a name to bytes that are in the blob store',
       params,
       body: dataContent,
@@ -63,6 +71,7 @@ export function dataRoutes(app: App, options: DataRouteOptions): void {
     config: { access: 'jobs:manage' },
     schema: {
       tags,
+      operationId: 'removeData',
       summary: 'Forget a name; the bytes stay while a job names them',
       params,
       response: { 200: one(z.object({ name: z.string() })) },
@@ -84,6 +93,7 @@ function collectRoute(app: App, { coordinator, store, clock }: DataRouteOptions)
     config: { access: 'fleet:manage', pace: 'stream' },
     schema: {
       tags,
+      operationId: 'collectBlobs',
       summary: "The tenant's blobs that nothing names; with `apply` they are removed",
       body: collectRequest,
       response: { 200: one(collectionView) },

@@ -10,8 +10,7 @@ const cachedMeta = {
 };
 const emptyMeta = z.object({});
 const pageMeta = z.object({
-  /** Pass as `cursor` for the next page; null at the end. */
-  nextCursor: z.string().nullable(),
+  nextCursor: z.string().nullable().describe('Pass as `cursor` for the next page; null at the end'),
 });
 
 export const one = <Item extends z.ZodType>(item: Item) =>
@@ -26,7 +25,20 @@ export const oneCached = <Item extends z.ZodType>(item: Item) =>
 export const listCached = <Item extends z.ZodType>(item: Item) =>
   z.object({ data: z.array(item), meta: pageMeta.extend(cachedMeta) });
 
-export const idParams = z.strictObject({ id: z.string().min(1).max(100) });
+/** Any id; what is none names nothing, and no database is asked for it. */
+const ID = /^[A-Za-z0-9._-]{1,100}$/;
+const idOf = (what: string, example: string) =>
+  z.strictObject({
+    id: z
+      .string()
+      .regex(ID)
+      .describe(`The id of ${what}`)
+      .meta({ examples: [example] }),
+  });
+
+export const jobParams = idOf('a job', 'jmi1qx2k8a7c101');
+export const tokenParams = idOf('a token', 'tmi1qx2k8a7c101');
+export const workerParams = idOf('a worker', 'wmi1qx2k8a7c101');
 
 export function found<Item>(data: Item): { data: Item; meta: Record<string, never> } {
   return { data, meta: {} };

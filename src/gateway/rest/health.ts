@@ -27,6 +27,13 @@ const readiness = z.object({
   warnings: z.array(z.string()).describe('What works and should not stay so'),
 });
 
+const { reasons, loops, warnings: warned } = readiness.shape;
+const unready = problem.extend({
+  reasons: reasons.optional(),
+  loops: loops.optional(),
+  warnings: warned.optional(),
+});
+
 export function healthRoutes(
   app: App,
   coordinator: Coordinator,
@@ -39,6 +46,7 @@ export function healthRoutes(
     config: { access: 'open' },
     schema: {
       tags,
+      operationId: 'isAlive',
       summary: 'Whether this process lives',
       response: { 200: one(z.object({ alive: z.literal(true) })) },
     },
@@ -51,10 +59,14 @@ export function healthRoutes(
     config: { access: 'open' },
     schema: {
       tags,
+      operationId: 'isReady',
       summary: 'Whether work can be taken; 503 with the reasons where not',
       response: {
         200: one(readiness),
-        503: problem.extend(readiness.omit({ ready: true }).shape),
+        503: {
+          description: 'Not ready, and why; without reasons where the gateway itself is closing',
+          content: { 'application/problem+json': { schema: unready } },
+        },
       },
     },
     handler: async (request, reply) => {
@@ -74,6 +86,7 @@ export function healthRoutes(
     config: { access: 'loopback' },
     schema: {
       tags,
+      operationId: 'metrics',
       summary: 'Prometheus metrics of controller and gateway',
       response: { 200: { content: { 'text/plain': { schema: z.string() } } } },
     },

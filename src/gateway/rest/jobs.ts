@@ -14,6 +14,7 @@ import {
   taskView,
 } from '../../protocol/jobs.ts';
 import { jobSpec, submitBatch } from '../../protocol/jobSpec.ts';
+import { saysOf, wholeNumber } from '../../protocol/queries.ts';
 import { quickBatch, quickSpec } from '../../protocol/quickSpecs.ts';
 import { receiptView } from '../../protocol/receipt.ts';
 import { whyView } from '../../protocol/why.ts';
@@ -21,7 +22,7 @@ import type { Accompaniment, App } from '../app.ts';
 import { tellAge } from '../cache/cachedCoordinator.ts';
 import type { GatewayLimits } from '../limits.ts';
 import { bodyValidator } from '../validation.ts';
-import { found, idParams, list, listCached, one, oneCached, page } from './envelope.ts';
+import { found, jobParams, list, listCached, one, oneCached, page } from './envelope.ts';
 import { idempotencyHeader, REPLAYED } from './idempotency.ts';
 
 const submitted = one(z.object({ id: z.string(), state: z.enum(JOB_STATES) }));
@@ -29,6 +30,14 @@ const submittedBatch = one(z.object({ ids: z.array(z.string()) }));
 const tags = ['jobs'];
 const access = 'jobs:read';
 const DEFAULT_WAIT_MS = 30_000;
+/** Beside what is wrong with the request itself: NOT_FOUND is a job or data set that it names. */
+export const SUBMIT_FAILURES = [
+  'NOT_FOUND',
+  'CONFLICT',
+  'IDEMPOTENCY_MISMATCH',
+  'NEVER_FITS',
+  'OVER_QUOTA',
+] as const;
 
 interface Submission {
   headers: { 'idempotency-key'?: string | undefined };
@@ -56,10 +65,11 @@ function submitRoutes(app: App, coordinator: Coordinator, limits: GatewayLimits)
   app.route({
     method: 'POST',
     url: '/v1/jobs',
-    config: { access: 'jobs:manage' },
+    config: { access: 'jobs:manage', failures: SUBMIT_FAILURES },
     validatorCompiler: bodyValidator(quickSpec),
     schema: {
       tags,
+      operationId: 'submitJob',
       summary: 'Submit a job',
       headers: idempotencyHeader,
       body: jobSpec,
@@ -81,10 +91,11 @@ function submitRoutes(app: App, coordinator: Coordinator, limits: GatewayLimits)
     method: 'POST',
     url: '/v1/jobs/batch',
     bodyLimit: limits.batchBodyBytes,
-    config: { access: 'jobs:manage' },
+    config: { access: 'jobs:manage', failures: SUBMIT_FAILURES },
     validatorCompiler: bodyValidator(quickBatch),
     schema: {
       tags,
+      operationId: 'submitBatch',
       summary: 'Submit many jobs: all are accepted, or none',
       headers: idempotencyHeader,
       body: submitBatch,
@@ -108,6 +119,7 @@ function readRoutes(app: App, coordinator: Coordinator, limits: GatewayLimits): 
     config: { access },
     schema: {
       tags,
+      operationId: 'listJobs',
       summary: 'List jobs, newest first',
       querystring: listJobsQuery,
       response: { 200: listCached(jobView) },
@@ -120,7 +132,13 @@ function readRoutes(app: App, coordinator: Coordinator, limits: GatewayLimits): 
     method: 'GET',
     url: '/v1/jobs/:id',
     config: { access },
-    schema: { tags, summary: 'One job', params: idParams, response: { 200: oneCached(jobView) } },
+    schema: {
+      tags,
+      operationId: 'getJob',
+      summary: 'One job',
+      params: jobParams,
+      response: { 200: oneCached(jobView) },
+    },
     handler: async ({ principal, params }, reply) =>
       tellAge(reply, found(await coordinator.getJob(principal, params.id))),
   });
@@ -131,10 +149,14 @@ function readRoutes(app: App, coordinator: Coordinator, limits: GatewayLimits): 
     config: { access, pace: 'longPoll' },
     schema: {
       tags,
+      operationId: 'waitJob',
       summary: 'Wait until a job has ended, or for so long; then the job as it is',
-      params: idParams,
+      params: jobParams,
       querystring: z.strictObject({
-        waitMs: z.coerce.number().int().min(0).max(limits.waitMs).default(DEFAULT_WAIT_MS),
+        waitMs: wholeNumber(0, limits.waitMs)
+          .default(DEFAULT_WAIT_MS)
+          .describe('The longest wait')
+          .meta(saysOf(DEFAULT_WAIT_MS, DEFAULT_WAIT_MS)),
       }),
       response: { 200: one(jobView) },
     },
@@ -144,12 +166,17 @@ function readRoutes(app: App, coordinator: Coordinator, limits: GatewayLimits): 
 }
 
 function detailRoutes(app: App, coordinator: Coordinator): void {
-  const shared = { tags, params: idParams, querystring: pageQuery };
+  const shared = { tags, params: jobParams, querystring: pageQuery };
   app.route({
     method: 'GET',
     url: '/v1/jobs/:id/tasks',
     config: { access },
-    schema: { ...shared, summary: "A job's tasks", response: { 200: list(taskView) } },
+    schema: {
+      ...shared,
+      operationId: 'listTasks',
+      summary: "A job's tasks",
+      response: { 200: list(taskView) },
+    },
     handler: async ({ principal, params, query }) =>
       page(await coordinator.listTasks(principal, params.id, query)),
   });
@@ -161,6 +188,7 @@ function detailRoutes(app: App, coordinator: Coordinator): void {
     schema: {
       ...shared,
       querystring: taskPageQuery,
+      operationId: 'listAttempts',
       summary: "All attempts of a job's tasks",
       response: { 200: list(attemptView) },
     },
@@ -172,7 +200,12 @@ function detailRoutes(app: App, coordinator: Coordinator): void {
     method: 'GET',
     url: '/v1/jobs/:id/events',
     config: { access },
-    schema: { ...shared, summary: 'What happened to a job', response: { 200: list(eventView) } },
+    schema: {
+      ...shared,
+      operationId: 'listEvents',
+      summary: 'What happened to a job',
+      response: { 200: list(eventView) },
+    },
     handler: async ({ principal, params, query }) =>
       page(await coordinator.listEvents(principal, params.id, query)),
   });
@@ -183,8 +216,9 @@ function detailRoutes(app: App, coordinator: Coordinator): void {
     config: { access },
     schema: {
       tags,
+      operationId: 'why',
       summary: 'Why a job waits, who is ahead of it, and what would let it run',
-      params: idParams,
+      params: jobParams,
       response: { 200: one(whyView) },
     },
     handler: async ({ principal, params }) => found(await coordinator.why(principal, params.id)),
@@ -196,8 +230,9 @@ function detailRoutes(app: App, coordinator: Coordinator): void {
     config: { access },
     schema: {
       tags,
+      operationId: 'receipt',
       summary: 'Where a job ran, what it cost, what was lost by whose fault, and what to do next',
-      params: idParams,
+      params: jobParams,
       response: { 200: one(receiptView) },
     },
     handler: async ({ principal, params }) =>
@@ -205,17 +240,20 @@ function detailRoutes(app: App, coordinator: Coordinator): void {
   });
 }
 
-const priorityBody = z.strictObject({ priority: z.enum(PRIORITIES) });
+export const priorityBody = z
+  .strictObject({ priority: z.enum(PRIORITIES) })
+  .meta({ examples: [{ priority: 'batch' }] });
 
 function priorityRoute(app: App, coordinator: Coordinator): void {
   app.route({
     method: 'POST',
     url: '/v1/jobs/:id/priority',
-    config: { access: 'jobs:manage' },
+    config: { access: 'jobs:manage', failures: ['CONFLICT'] },
     schema: {
       tags,
+      operationId: 'setPriority',
       summary: 'Move a job to another band: what waits is planned anew, what runs goes on',
-      params: idParams,
+      params: jobParams,
       body: priorityBody,
       response: { 200: one(jobView) },
     },
@@ -225,9 +263,9 @@ function priorityRoute(app: App, coordinator: Coordinator): void {
 }
 
 function cancelRoutes(app: App, coordinator: Coordinator): void {
-  for (const [method, url] of [
-    ['POST', '/v1/jobs/:id/cancel'],
-    ['DELETE', '/v1/jobs/:id'],
+  for (const [method, url, operationId] of [
+    ['POST', '/v1/jobs/:id/cancel', 'cancelJob'],
+    ['DELETE', '/v1/jobs/:id', 'deleteJob'],
   ] as const) {
     app.route({
       method,
@@ -235,8 +273,9 @@ function cancelRoutes(app: App, coordinator: Coordinator): void {
       config: { access: 'jobs:manage' },
       schema: {
         tags,
+        operationId,
         summary: 'Cancel a job; one that has ended stays as it is',
-        params: idParams,
+        params: jobParams,
         response: { 200: one(jobView) },
       },
       handler: async ({ principal, params }) =>

@@ -15,9 +15,11 @@ import type { Log } from '../../lib/log.ts';
 import type { Principal } from '../../model/token.ts';
 import type { LogPage, LogQuery } from '../../protocol/coordinator.ts';
 import { logRecord, type AnyRecordView } from '../../protocol/jobs.ts';
+import { queryTime, saysOf, taskIndex, wholeNumber } from '../../protocol/queries.ts';
 import { timeOf } from '../../protocol/times.ts';
 import { Follows, type LogSource } from '../stream/follow.ts';
-import type { SseEvent, SseLimits } from '../stream/sse.ts';
+import { describedEvent, resumeHeader, type SseEvent, type SseLimits } from '../stream/sse.ts';
+import { jobParams } from './envelope.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -52,18 +54,9 @@ type App = FastifyInstance<
   ZodTypeProvider
 >;
 
-const wholeNumber = z.coerce.number().int().min(0);
-
 /** What the gateway's own hooks read of a route: who may call it, and that it has no deadline. */
 const ROUTE_CONFIG = { access: 'jobs:read', pace: 'stream' } as const;
 
-const params = z.strictObject({ id: z.string().min(1).max(200) });
-const headers = z.looseObject({
-  'last-event-id': z
-    .string()
-    .regex(/^\d{1,15}$/)
-    .optional(),
-});
 const page = z.object({
   data: z.array(logRecord),
   meta: z.object({
@@ -74,16 +67,20 @@ const page = z.object({
 
 function querySchema(limits: LogRouteLimits) {
   return z.strictObject({
-    follow: z.enum(['true', 'false']).default('false'),
-    task: wholeNumber.optional().describe('Only this task index'),
-    since: z
-      .string()
-      .max(40)
-      .refine((text) => !Number.isNaN(timeOf(text)), 'is no ISO 8601 time and no ms since 1970')
+    follow: z
+      .enum(['true', 'false'])
+      .default('false')
+      .describe('true: all there is and what is to come, as events, until the job has ended'),
+    task: taskIndex,
+    since: queryTime
       .optional()
-      .describe('Only output from then on: an ISO 8601 time, or ms since 1970'),
-    tail: wholeNumber.max(limits.tailLines).optional().describe('Only the last so many lines'),
-    after: wholeNumber.optional().describe('Only records with a higher seq'),
+      .describe('Only output from then on: an ISO 8601 time, or ms since 1970')
+      .meta({ examples: ['2026-11-15T10:00:00Z'] }),
+    tail: wholeNumber(0, limits.tailLines)
+      .optional()
+      .describe('Only the last so many lines; not with `after`')
+      .meta(saysOf(100)),
+    after: wholeNumber(0).optional().describe('Only records with a higher seq').meta(saysOf(0)),
   });
 }
 
@@ -97,7 +94,23 @@ export function registerLogRoutes(app: App, options: LogRouteOptions): void {
     '/v1/jobs/:id/logs',
     {
       config: ROUTE_CONFIG,
-      schema: { params, headers, querystring: querySchema(limits), response: { 200: page } },
+      schema: {
+        tags: ['jobs'],
+        operationId: 'readLogs',
+        summary: 'What a job wrote: a page of records, or with `follow` a stream of events',
+        params: jobParams,
+        headers: resumeHeader,
+        querystring: querySchema(limits),
+        response: {
+          200: {
+            description: 'Records; as events `log`, then `end` when nothing more will come',
+            content: {
+              'application/json': { schema: page },
+              'text/event-stream': { schema: describedEvent('log') },
+            },
+          },
+        },
+      },
     },
     async (request, reply) => {
       const { follow, task, since, tail, after } = request.query;

@@ -15,8 +15,8 @@ import { timeOf } from '../../protocol/times.ts';
 import type { App } from '../app.ts';
 import { CSV_HEAD, csvOf, samplesOf, SeriesTable, type SampleFilter } from '../metricSamples.ts';
 import { Follows, type LogSource } from '../stream/follow.ts';
-import type { SseEvent, SseLimits } from '../stream/sse.ts';
-import { idParams } from './envelope.ts';
+import { describedEvent, resumeHeader, type SseEvent, type SseLimits } from '../stream/sse.ts';
+import { jobParams } from './envelope.ts';
 
 export interface MetricRouteOptions {
   coordinator: LogSource & Pick<Coordinator, 'getJob'>;
@@ -31,12 +31,6 @@ const WAIT_MS = 10_000;
 const TAIL_WAIT_MS = 5000;
 const tags = ['jobs'];
 const config = { access: 'jobs:read', pace: 'stream' } as const;
-const headers = z.looseObject({
-  'last-event-id': z
-    .string()
-    .regex(/^\d{1,15}$/)
-    .optional(),
-});
 const answer = z.object({
   data: z.array(metricSeries),
   meta: z.object({
@@ -57,7 +51,17 @@ export function metricRoutes(app: App, options: MetricRouteOptions): void {
     url: '/v1/jobs/:id/metrics',
     config,
     schema: {
-      ...{ tags, params: idParams, querystring: metricsQuery, response: { 200: answer } },
+      ...{ tags, params: jobParams, querystring: metricsQuery, operationId: 'readMetrics' },
+      response: {
+        200: {
+          description: 'Series; every sample where `format` is csv or jsonl',
+          content: {
+            'application/json': { schema: answer },
+            'text/csv': { schema: z.string() },
+            'application/x-ndjson': { schema: z.string() },
+          },
+        },
+      },
       summary: 'What is measured of a job: series, or every sample as csv or jsonl',
     },
     handler: async (request, reply) => {
@@ -90,7 +94,14 @@ export function metricRoutes(app: App, options: MetricRouteOptions): void {
     url: '/v1/jobs/:id/metrics/stream',
     config,
     schema: {
-      ...{ tags, params: idParams, headers, querystring: metricSelection },
+      ...{ tags, params: jobParams, headers: resumeHeader, querystring: metricSelection },
+      operationId: 'streamMetrics',
+      response: {
+        200: {
+          description: 'Events `metrics`, then `end` when nothing more will come',
+          content: { 'text/event-stream': { schema: describedEvent('metrics') } },
+        },
+      },
       summary: 'What is measured of a job, as it comes (SSE), resumable by Last-Event-ID',
     },
     handler: async (request, reply) => {

@@ -11,6 +11,7 @@ export function policyRoutes(app: App, coordinator: Coordinator): void {
     config: { access: 'fleet:manage' },
     schema: {
       tags: ['policy'],
+      operationId: 'policy',
       summary: "The site's rules and defaults for jobs, as its operator wrote them",
       response: { 200: one(policyView) },
     },

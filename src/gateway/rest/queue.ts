@@ -11,6 +11,7 @@ export function queueRoutes(app: App, coordinator: Coordinator): void {
     config: { access: 'jobs:read' },
     schema: {
       tags: ['queue'],
+      operationId: 'queue',
       summary: 'Jobs that wait, and why',
       querystring: pageQuery,
       response: { 200: list(queueEntry) },

@@ -7,7 +7,7 @@ import type { Principal } from '../../model/token.ts';
 import type { Coordinator } from '../../protocol/coordinator.ts';
 import { resultView, taskPageQuery, type AttemptView } from '../../protocol/jobs.ts';
 import type { App } from '../app.ts';
-import { found, idParams, one } from './envelope.ts';
+import { found, jobParams, one } from './envelope.ts';
 
 /** Some half a million files; a longer list has to be fetched as the blob it is. */
 export const MANIFEST_BYTES = 64 * 1024 * 1024;
@@ -23,11 +23,12 @@ export function resultRoutes(app: App, options: ResultRouteOptions): void {
   app.route({
     method: 'GET',
     url: '/v1/jobs/:id/result',
-    config: { access: 'jobs:read' },
+    config: { access: 'jobs:read', failures: ['BODY_TOO_LARGE'] },
     schema: {
       tags: ['jobs'],
+      operationId: 'getResult',
       summary: "What a task left, its first task's where none is named",
-      params: idParams,
+      params: jobParams,
       querystring: taskPageQuery.pick({ task: true }),
       response: { 200: one(resultView) },
     },

@@ -15,10 +15,18 @@ import type { TokenCache } from '../auth/tokenCache.ts';
 import { found, list, one, whole } from './envelope.ts';
 
 const tags = ['tenants'];
-const tenantParams = z.strictObject({ tenant: tenantName });
-const userParams = z.strictObject({ user: userName });
-/** Without a word on jobs the site's policy decides. */
-const leavingQuery = z.strictObject({ jobs: z.enum(LEAVING_JOBS).optional() });
+const tenantParams = z.strictObject({
+  tenant: tenantName.describe('The name of a tenant').meta({ examples: ['vision-lab'] }),
+});
+const userParams = z.strictObject({
+  user: userName.describe('The name of a user').meta({ examples: ['ada'] }),
+});
+const leavingQuery = z.strictObject({
+  jobs: z
+    .enum(LEAVING_JOBS)
+    .optional()
+    .describe("What becomes of jobs that have not ended; left out: as the site's policy says"),
+});
 
 export function tenantRoutes(app: App, coordinator: Coordinator, cache: TokenCache): void {
   app.route({
@@ -27,6 +35,7 @@ export function tenantRoutes(app: App, coordinator: Coordinator, cache: TokenCac
     config: { access: 'jobs:read' },
     schema: {
       tags,
+      operationId: 'listTenants',
       summary: "The caller's tenant; with tenants:manage all",
       response: { 200: list(tenantView) },
     },
@@ -39,9 +48,10 @@ export function tenantRoutes(app: App, coordinator: Coordinator, cache: TokenCac
     config: { access: 'tenants:manage' },
     schema: {
       tags,
+      operationId: 'setTenant',
       summary: 'Make a tenant, or suspend it',
       params: tenantParams,
-      body: tenantInput,
+      body: tenantInput.meta({ examples: [{ suspended: false, note: 'second floor' }] }),
       response: { 200: one(tenantView) },
     },
     handler: async ({ principal, params, body }) => {
@@ -61,6 +71,7 @@ function userRoutes(app: App, coordinator: Coordinator, cache: TokenCache): void
     config,
     schema: {
       tags,
+      operationId: 'listUsers',
       summary: 'Users of the tenant who have a token, a live job or a role',
       response: { 200: list(userView) },
     },
@@ -73,9 +84,10 @@ function userRoutes(app: App, coordinator: Coordinator, cache: TokenCache): void
     config,
     schema: {
       tags,
+      operationId: 'setUser',
       summary: 'Give a user roles; one who had left is back',
       params: userParams,
-      body: userInput,
+      body: userInput.meta({ examples: [{ roles: ['user'] }] }),
       response: { 200: one(userView) },
     },
     handler: async ({ principal, params, body }) => {
@@ -91,6 +103,7 @@ function userRoutes(app: App, coordinator: Coordinator, cache: TokenCache): void
     config,
     schema: {
       tags,
+      operationId: 'removeUser',
       summary: 'A user leaves: tokens end, and jobs where that is asked for',
       params: userParams,
       querystring: leavingQuery,

@@ -4,9 +4,10 @@ import { createToken, tokenView } from '../../protocol/fleet.ts';
 import { pageQuery } from '../../protocol/jobs.ts';
 import type { App } from '../app.ts';
 import type { TokenCache } from '../auth/tokenCache.ts';
-import { found, idParams, list, one, page } from './envelope.ts';
+import { found, tokenParams, list, one, page } from './envelope.ts';
 
 const tags = ['tokens'];
+const EXAMPLE = { name: 'laptop', scopes: ['jobs:read', 'jobs:manage'] };
 const config = { access: 'tokens:manage' } as const;
 
 export function tokenRoutes(app: App, coordinator: Coordinator, cache: TokenCache): void {
@@ -16,6 +17,7 @@ export function tokenRoutes(app: App, coordinator: Coordinator, cache: TokenCach
     config,
     schema: {
       tags,
+      operationId: 'listTokens',
       summary: 'List tokens, without their secrets',
       querystring: pageQuery,
       response: { 200: list(tokenView) },
@@ -26,11 +28,12 @@ export function tokenRoutes(app: App, coordinator: Coordinator, cache: TokenCach
   app.route({
     method: 'POST',
     url: '/v1/tokens',
-    config,
+    config: { ...config, failures: ['CONFLICT'] },
     schema: {
       tags,
+      operationId: 'createToken',
       summary: 'Make a token; its secret is shown this once',
-      body: createToken,
+      body: createToken.meta({ examples: [EXAMPLE] }),
       response: { 201: one(tokenView) },
     },
     handler: async ({ principal, body }, reply) => {
@@ -45,8 +48,9 @@ export function tokenRoutes(app: App, coordinator: Coordinator, cache: TokenCach
     config,
     schema: {
       tags,
+      operationId: 'revokeToken',
       summary: 'Revoke a token',
-      params: idParams,
+      params: tokenParams,
       response: { 200: one(tokenView) },
     },
     handler: async ({ principal, params }) => {

@@ -3,7 +3,7 @@ import type { Coordinator } from '../../protocol/coordinator.ts';
 import { workerView } from '../../protocol/fleet.ts';
 import { pageQuery } from '../../protocol/jobs.ts';
 import type { App } from '../app.ts';
-import { found, idParams, list, one, page } from './envelope.ts';
+import { found, workerParams, list, one, page } from './envelope.ts';
 
 const tags = ['workers'];
 
@@ -14,6 +14,7 @@ export function workerRoutes(app: App, coordinator: Coordinator): void {
     config: { access: 'fleet:read' },
     schema: {
       tags,
+      operationId: 'listWorkers',
       summary: 'List workers',
       querystring: pageQuery,
       response: { 200: list(workerView) },
@@ -29,7 +30,13 @@ export function workerRoutes(app: App, coordinator: Coordinator): void {
       method: 'POST',
       url: `/v1/workers/:id/${verb}`,
       config: { access: 'fleet:manage' },
-      schema: { tags, summary, params: idParams, response: { 200: one(workerView) } },
+      schema: {
+        tags,
+        operationId: `${verb}Worker`,
+        summary,
+        params: workerParams,
+        response: { 200: one(workerView) },
+      },
       handler: async ({ principal, params }) =>
         found(await coordinator.setDraining(principal, params.id, draining)),
     });
@@ -41,8 +48,9 @@ export function workerRoutes(app: App, coordinator: Coordinator): void {
     config: { access: 'fleet:manage' },
     schema: {
       tags,
+      operationId: 'revokeWorker',
       summary: 'Refuse a worker from now on; what it runs is lost when its lease has run out',
-      params: idParams,
+      params: workerParams,
       response: { 200: one(workerView) },
     },
     handler: async ({ principal, params }) =>

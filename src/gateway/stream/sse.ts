@@ -1,5 +1,6 @@
 /** Server-sent events on a Fastify reply: no faster than the client reads, over when it leaves. */
 import type { FastifyReply } from 'fastify';
+import { z } from 'zod';
 import type { Clock, Timer } from '../../lib/clock.ts';
 
 export interface SseLimits {
@@ -19,6 +20,24 @@ const SSE_LIMITS: Readonly<SseLimits> = {
   streamMs: 3_600_000,
   retryMs: 1_000,
 };
+
+/** Sent by a browser that comes back. */
+export const resumeHeader = z.looseObject({
+  'last-event-id': z
+    .string()
+    .regex(/^\d{1,15}$/, 'is not the id of an event')
+    .optional()
+    .describe('The id of the last event that came: what follows it is sent')
+    .meta({ examples: ['42'] }),
+});
+
+/** One event as it is described; `data` is JSON. */
+export const describedEvent = (...names: [string, ...string[]]) =>
+  z.object({
+    id: z.string().optional().describe('Send the last one as Last-Event-ID to go on after it'),
+    event: z.enum([...names, 'end', 'problem']).optional(),
+    data: z.string().optional().describe('JSON'),
+  });
 
 /** Without `data` it only moves the client's last event id. */
 export interface SseEvent {

@@ -26,6 +26,15 @@ export const EVALUATION_NAME = 'scaimind-evaluation';
 export const block = z.record(z.string().max(BLOCK_LIMITS.nameLength), z.unknown());
 const optionalBlock = block.default(() => ({}));
 
+/** With a template that comes along. */
+const EXAMPLE = {
+  name: 'first training',
+  model: { type: 'linear', inputs: 8 },
+  data: { samples: 1000, noise: 0.1 },
+  training: { steps: 300, batch_size: 32, learning_rate: 0.5 },
+  resources: { cpus: 0.5, memory_gb: 0.25 },
+};
+
 export const submission = z
   .strictObject({
     name: clean(JOB_LIMITS.nameLength)
@@ -39,7 +48,7 @@ export const submission = z
     checkpoint: optionalBlock,
   })
   .superRefine((body, context) => checkBlocks(body, context))
-  .meta({ id: 'TrainingJobSubmission' });
+  .meta({ id: 'TrainingJobSubmission', examples: [EXAMPLE] });
 
 /** Of any set of blocks: neither too deep nor, together, too long. */
 export function checkBlocks(blocks: object, context: z.RefinementCtx): void {

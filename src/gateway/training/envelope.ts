@@ -2,6 +2,8 @@
 import { z } from 'zod';
 import type { Page } from '../../protocol/coordinator.ts';
 import { LIST_PAGE_LIMIT } from '../../protocol/jobs.ts';
+import { pageLimit } from '../../protocol/queries.ts';
+import { describedEvent } from '../stream/sse.ts';
 import { trainingFailure } from './failure.ts';
 
 const DEFAULT_PAGE = 50;
@@ -20,7 +22,7 @@ const failure = {
 export const streams = {
   200: {
     description: 'Events as they come, until the job has ended',
-    content: { 'text/event-stream': { schema: z.string() } },
+    content: { 'text/event-stream': { schema: describedEvent('log', 'metrics') } },
   },
   default: failure,
 };
@@ -30,8 +32,12 @@ export function success<Data>(data: Data): { success: true; data: Data } {
 }
 
 export const pageFields = {
-  page_size: z.coerce.number().int().min(1).max(LIST_PAGE_LIMIT).default(DEFAULT_PAGE),
-  page_token: z.string().max(200).optional().describe('next_page_token of the page before'),
+  page_size: pageLimit(LIST_PAGE_LIMIT, DEFAULT_PAGE),
+  page_token: z
+    .string()
+    .max(200)
+    .optional()
+    .describe('next_page_token of the page before; left out for the first page'),
 };
 export const pageQuery = z.strictObject(pageFields);
 

@@ -2,18 +2,18 @@
 import { z } from 'zod';
 import type { BlobStore } from '../../blobs/contract.ts';
 import { DroverError } from '../../lib/errors.ts';
-import { JOB_STATES } from '../../model/job.ts';
 import type { Principal } from '../../model/token.ts';
 import type { Coordinator } from '../../protocol/coordinator.ts';
 import { LIST_PAGE_LIMIT, type CheckpointView, type JobView } from '../../protocol/jobs.ts';
 import type { App } from '../app.ts';
-import { idParams } from '../rest/envelope.ts';
+import { jobParams } from '../rest/envelope.ts';
+import { SUBMIT_FAILURES } from '../rest/jobs.ts';
 import { idempotencyHeader, REPLAYED } from '../rest/idempotency.ts';
 import { firstTask } from '../rest/results.ts';
 import { block, blocksOf, checkBlocks, EVALUATION_NAME, type Blocks } from './blocks.ts';
 import { answers, listOf, pageAnswer, pageFields, pageOf, success } from './envelope.ts';
 import { TRAINING_PREFIX } from './failure.ts';
-import { submitOne, templateOf } from './jobs.ts';
+import { statusFilter, submitOne, templateOf } from './jobs.ts';
 import type { MakeJob } from './makeJob.ts';
 import { readScores } from './scores.ts';
 import type { Templates } from './templates.ts';
@@ -37,7 +37,7 @@ const wish = z
     config: block.default(() => ({})),
   })
   .superRefine(({ config }, context) => checkBlocks({ config }, context))
-  .meta({ id: 'EvaluationSubmission' });
+  .meta({ id: 'EvaluationSubmission', examples: [{ job_id: 'jmi1qx2k8a7c101', checkpoint: 3 }] });
 type Wish = z.infer<typeof wish>;
 
 export function evaluationRoutes(app: App, options: EvaluationRouteOptions): void {
@@ -50,9 +50,10 @@ function createRoute(app: App, options: EvaluationRouteOptions): void {
   app.route({
     method: 'POST',
     url,
-    config: { access: 'jobs:manage' },
+    config: { access: 'jobs:manage', failures: [...SUBMIT_FAILURES, 'NO_SPACE'] },
     schema: {
       tags,
+      operationId: 'createEvaluation',
       summary: 'Evaluate a checkpoint of a training: a job that leaves scores',
       headers: idempotencyHeader,
       body: wish,
@@ -141,8 +142,9 @@ function readRoutes(app: App, options: EvaluationRouteOptions): void {
     config,
     schema: {
       tags,
+      operationId: 'listEvaluations',
       summary: 'List evaluations without their scores, newest first',
-      querystring: z.strictObject({ ...pageFields, status: z.enum(JOB_STATES).optional() }),
+      querystring: z.strictObject({ ...pageFields, status: statusFilter }),
       response: answers(listOf('evaluations', evaluationSummary)),
     },
     handler: async ({ principal, query }) => {
@@ -164,8 +166,9 @@ function readRoutes(app: App, options: EvaluationRouteOptions): void {
     config,
     schema: {
       tags,
+      operationId: 'getEvaluation',
       summary: 'One evaluation, with its scores once it has ended',
-      params: idParams,
+      params: jobParams,
       response: answers(evaluation),
     },
     handler: async ({ principal, params }) =>

@@ -14,6 +14,7 @@ export function trainingFleetRoutes(app: App, coordinator: Coordinator): void {
     config: { access: 'jobs:read' },
     schema: {
       tags,
+      operationId: 'trainingQueue',
       summary: 'Jobs that wait, and why',
       querystring: pageQuery,
       response: answers(listOf('queue', queued)),
@@ -28,7 +29,12 @@ export function trainingFleetRoutes(app: App, coordinator: Coordinator): void {
     method: 'GET',
     url: `${TRAINING_PREFIX}/cluster`,
     config: { access: 'fleet:read' },
-    schema: { tags, summary: 'This cluster', response: answers(trainingCluster) },
+    schema: {
+      tags,
+      operationId: 'trainingCluster',
+      summary: 'This cluster',
+      response: answers(trainingCluster),
+    },
     handler: async ({ principal }) => success(clusterOf(await coordinator.cluster(principal))),
   });
 
@@ -38,6 +44,7 @@ export function trainingFleetRoutes(app: App, coordinator: Coordinator): void {
     config: { access: 'fleet:read' },
     schema: {
       tags,
+      operationId: 'listTrainingNodes',
       summary: 'The machines that joined',
       querystring: pageQuery,
       response: answers(listOf('nodes', trainingNode)),

@@ -1,11 +1,13 @@
 /** Training jobs: submitted as five blocks, listed, looked at, cancelled, given a priority. */
 import { z } from 'zod';
-import { JOB_STATES, PRIORITIES, type JobSpec } from '../../model/job.ts';
+import { JOB_STATES, type JobSpec } from '../../model/job.ts';
 import type { Principal } from '../../model/token.ts';
 import type { Coordinator } from '../../protocol/coordinator.ts';
 import { taskPageQuery } from '../../protocol/jobs.ts';
+import { clean } from '../../protocol/texts.ts';
 import type { Accompaniment, App } from '../app.ts';
-import { idParams } from '../rest/envelope.ts';
+import { jobParams } from '../rest/envelope.ts';
+import { priorityBody, SUBMIT_FAILURES } from '../rest/jobs.ts';
 import { idempotencyHeader, REPLAYED } from '../rest/idempotency.ts';
 import { annotationsOf, EVALUATION_NAME, submission, type Blocks } from './blocks.ts';
 import { answers, listOf, pageAnswer, pageFields, pageOf, pageQuery, success } from './envelope.ts';
@@ -21,8 +23,9 @@ import {
 } from './views.ts';
 
 const tags = ['training'];
+export const statusFilter = z.enum(JOB_STATES).optional().describe('Only those in this state');
 const url = `${TRAINING_PREFIX}/jobs`;
-const one = { tags, params: idParams };
+const one = { tags, params: jobParams };
 const read = { access: 'jobs:read' } as const;
 const write = { access: 'jobs:manage' } as const;
 
@@ -36,9 +39,10 @@ function submitRoute(app: App, coordinator: Coordinator, makeJob: MakeJob): void
   app.route({
     method: 'POST',
     url,
-    config: write,
+    config: { ...write, failures: [...SUBMIT_FAILURES, 'NO_SPACE'] },
     schema: {
       tags,
+      operationId: 'submitTraining',
       summary: 'Submit a training: a template of the site makes a job of its blocks',
       headers: idempotencyHeader,
       body: submission,
@@ -105,11 +109,15 @@ function readRoutes(app: App, coordinator: Coordinator): void {
     config: read,
     schema: {
       tags,
+      operationId: 'listTrainings',
       summary: 'List jobs without their blocks, newest first; evaluations have a list of their own',
       querystring: z.strictObject({
         ...pageFields,
-        status: z.enum(JOB_STATES).optional(),
-        user_id: z.string().max(200).optional(),
+        status: statusFilter,
+        user_id: clean(200)
+          .optional()
+          .describe('Only jobs of this user')
+          .meta({ examples: ['ada'] }),
       }),
       response: answers(listOf('jobs', trainingSummary)),
     },
@@ -129,7 +137,12 @@ function readRoutes(app: App, coordinator: Coordinator): void {
     method: 'GET',
     url: `${url}/:id`,
     config: read,
-    schema: { ...one, summary: 'One job with its blocks', response: answers(trainingJob) },
+    schema: {
+      ...one,
+      operationId: 'getTraining',
+      summary: 'One job with its blocks',
+      response: answers(trainingJob),
+    },
     handler: async ({ principal, params }) =>
       success(trainingJobOf(await coordinator.getJob(principal, params.id))),
   });
@@ -140,6 +153,7 @@ function readRoutes(app: App, coordinator: Coordinator): void {
     config: read,
     schema: {
       ...one,
+      operationId: 'listTrainingCheckpoints',
       summary: "A job's checkpoints, by task, oldest first",
       querystring: pageQuery.extend(taskPageQuery.pick({ task: true }).shape),
       response: answers(listOf('checkpoints', trainingCheckpoint)),
@@ -160,6 +174,7 @@ function changeRoutes(app: App, coordinator: Coordinator): void {
     config: write,
     schema: {
       ...one,
+      operationId: 'cancelTraining',
       summary: 'Cancel a job; one that has ended stays as it is',
       response: answers(trainingJob),
     },
@@ -171,11 +186,12 @@ function changeRoutes(app: App, coordinator: Coordinator): void {
     app.route({
       method,
       url: `${url}/:id/priority`,
-      config: write,
+      config: { ...write, failures: ['CONFLICT'] },
       schema: {
         ...one,
+        operationId: method === 'POST' ? 'setTrainingPriority' : 'patchTrainingPriority',
         summary: 'Let a job that waits go before others, or after them',
-        body: z.strictObject({ priority: z.enum(PRIORITIES) }),
+        body: priorityBody,
         response: answers(trainingJob),
       },
       handler: async ({ principal, params, body }) =>

@@ -6,13 +6,14 @@ import type { Log } from '../../lib/log.ts';
 import type { Principal } from '../../model/token.ts';
 import type { LogPage, LogQuery } from '../../protocol/coordinator.ts';
 import type { AnyRecordView } from '../../protocol/jobs.ts';
+import { saysOf, taskIndex, wholeNumber } from '../../protocol/queries.ts';
 import { metricSelection, type MetricSample } from '../../protocol/metrics.ts';
 import type { App } from '../app.ts';
-import { idParams } from '../rest/envelope.ts';
+import { jobParams } from '../rest/envelope.ts';
 import { LOG_ROUTE_LIMITS, logEvents } from '../rest/logs.ts';
 import { metricEvents } from '../rest/metrics.ts';
 import { Follows, type Follow, type LogSource } from '../stream/follow.ts';
-import type { SseEvent, SseLimits } from '../stream/sse.ts';
+import { resumeHeader as headers, type SseEvent, type SseLimits } from '../stream/sse.ts';
 import { streams } from './envelope.ts';
 import { TRAINING_PREFIX } from './failure.ts';
 import { timeText } from './views.ts';
@@ -27,13 +28,6 @@ export interface TrainingStreamOptions {
 const { waitMs, tailLines } = LOG_ROUTE_LIMITS;
 const config = { access: 'jobs:read', pace: 'stream' } as const;
 const tags = ['training'];
-const number = z.coerce.number().int().min(0);
-const headers = z.looseObject({
-  'last-event-id': z
-    .string()
-    .regex(/^\d{1,15}$/)
-    .optional(),
-});
 
 export function trainingStreamRoutes(app: App, options: TrainingStreamOptions): void {
   const { coordinator, clock, log, limits } = options;
@@ -51,11 +45,15 @@ export function trainingStreamRoutes(app: App, options: TrainingStreamOptions): 
     url: `${TRAINING_PREFIX}/jobs/:id/logs`,
     config,
     schema: {
-      ...{ tags, params: idParams, headers, response: streams },
+      ...{ tags, params: jobParams, headers, response: streams },
+      operationId: 'streamTrainingLogs',
       summary: "A job's output until its end (SSE), resumable by Last-Event-ID",
       querystring: z.strictObject({
-        task: number.optional().describe('Only this task index'),
-        tail: number.max(tailLines).optional().describe('Only the last so many lines at first'),
+        task: taskIndex,
+        tail: wholeNumber(0, tailLines)
+          .optional()
+          .describe('Only the last so many lines at first')
+          .meta(saysOf(100)),
       }),
     },
     handler: (request, reply) => {
@@ -74,7 +72,8 @@ export function trainingStreamRoutes(app: App, options: TrainingStreamOptions): 
     url: `${TRAINING_PREFIX}/jobs/:id/metrics/stream`,
     config,
     schema: {
-      ...{ tags, params: idParams, headers, response: streams },
+      ...{ tags, params: jobParams, headers, response: streams },
+      operationId: 'streamTrainingMetrics',
       summary: 'What a job measures until its end (SSE), resumable by Last-Event-ID',
       querystring: metricSelection.pick({ task: true, name: true }),
     },

@@ -233,7 +233,7 @@ test('every call is described, with the scope it needs', async () => {
     .filter(([url]) => url.startsWith(TRAINING_PREFIX))
     .flatMap(([url, methods]) =>
       Object.entries(methods).map(([method, { security, responses }]) => {
-        expect(Object.keys(responses), url).toEqual(['200', 'default']);
+        expect(Object.keys(responses), url).toEqual(expect.arrayContaining(['200', '401', '500']));
         return `${method} ${url.slice(TRAINING_PREFIX.length)} ${security[0]!.bearer[0]}`;
       }),
     );

@@ -56,6 +56,9 @@ export function createExecRoute(options: ExecRouteOptions): UpgradeRoute {
     handleProtocols: () => EXEC_PROTOCOL,
   });
   return {
+    path: '/v1/tasks/{task}/exec',
+    permission: 'jobs:manage',
+    summary: 'A command inside a running task, with a terminal where wanted',
     match: matchPath(EXEC_PATH),
     async upgrade({ request, socket, head }, [target = '']) {
       const who = await options.authenticate(bearerToken(request));

@@ -76,6 +76,9 @@ export function createTunnelHub(options: TunnelHubOptions): TunnelHub {
 
 class Hub implements TunnelHub {
   readonly route: UpgradeRoute = {
+    path: TUNNEL_PATH,
+    permission: 'ticket',
+    summary: 'An agent that was asked to dial, with the ticket it was given',
     match: (path) => (path === TUNNEL_PATH ? [] : undefined),
     upgrade: (upgrade) => this.#upgrade(upgrade),
   };

@@ -33,6 +33,9 @@ export function createInsideRoute(options: InsideRouteOptions): UpgradeRoute {
     handleProtocols: () => INSIDE_PROTOCOL,
   });
   return {
+    path: '/v1/tasks/{task}/tunnel',
+    permission: 'jobs:manage',
+    summary: 'Ports, ssh, processes and profiles of a running task',
     match: matchPath(INSIDE_PATH),
     async upgrade({ request, socket, head }, [target = '']) {
       const who = await options.authorize(request, 'jobs:manage');

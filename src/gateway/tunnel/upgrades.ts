@@ -7,6 +7,7 @@ import { sleep, type Clock } from '../../lib/clock.ts';
 import { DroverError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Random } from '../../lib/random.ts';
+import type { UpgradeDescription } from '../openapi.ts';
 import { LimitReached } from '../load/refusal.ts';
 import { RAW_HEADERS } from '../security/headers.ts';
 
@@ -16,7 +17,7 @@ export interface Upgrade {
   head: Buffer;
 }
 
-export interface UpgradeRoute {
+export interface UpgradeRoute extends UpgradeDescription {
   /** What the route's pattern found in the path, decoded; undefined: not this route's. */
   match(path: string): string[] | undefined;
   /** Throws a DroverError to refuse, before it has taken the socket. */
@@ -76,7 +77,7 @@ export function attachUpgrades(
 
 /** Answers an upgrade by the first route that knows its path, or refuses it. */
 export function upgradeHandler(
-  routes: readonly UpgradeRoute[],
+  routes: readonly Answering[],
   options: { log: Log; random: Random },
 ): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
   return (request, socket, head) => {
@@ -88,14 +89,17 @@ export function upgradeHandler(
   };
 }
 
-const stoppingRoute: UpgradeRoute = {
+/** What answers an upgrade: a route, without what the description says of it. */
+type Answering = Pick<UpgradeRoute, 'match' | 'upgrade'>;
+
+const stoppingRoute: Answering = {
   match: () => [],
   upgrade: () => Promise.reject(new DroverError('UNAVAILABLE', 'the gateway is stopping')),
 };
 
 function ignoreError(): void {}
 
-async function dispatch(upgrade: Upgrade, routes: readonly UpgradeRoute[]): Promise<void> {
+async function dispatch(upgrade: Upgrade, routes: readonly Answering[]): Promise<void> {
   const path = (upgrade.request.url ?? '/').replace(/[?#].*$/s, '');
   for (const route of routes) {
     const parameters = route.match(path);

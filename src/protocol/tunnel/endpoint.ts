@@ -10,7 +10,7 @@ export interface Endpoint {
   place: Extract<InsideRequest, { kind: 'tcp' | 'unix' }>;
 }
 
-const ENDPOINT =
+export const ENDPOINT =
   /^([A-Za-z0-9-]{1,100}(?:\.\d{1,9})?):(?:(\d{1,5})|([A-Za-z][A-Za-z0-9_-]{0,99}))$/;
 const LARGEST_PORT = 65_535;
 
