@@ -37,6 +37,7 @@ export async function startCluster(directory: string, withAgent: boolean): Promi
     DROVER_GRPC_API_SECRET: SECRET,
     // What is measured is the way through, not where it is cut off.
     DROVER_LIMITS_STREAMS_PER_TENANT: '20000',
+    DROVER_LIMITS_STREAMS_PER_TOKEN: '20000',
   };
   const children: Child[] = [];
   const role = (...args: string[]): Child => {

@@ -1,6 +1,7 @@
 /**
  * The edge, measured: `make bench-edge`. What the bridge adds to a call, what open streams cost,
- * and whether a slow reader slows others. Prints a table and writes bench/results/edge.json.
+ * whether a slow reader slows others, and what three times the load leaves. Prints a table and
+ * writes bench/results/edge.json.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,6 +9,7 @@ import { parseArgs } from 'node:util';
 import type { Row } from '../jobs/support/report.ts';
 import { bridge } from './bridge.ts';
 import { startCluster, type EdgeCluster } from './cluster.ts';
+import { overload } from './overload.ts';
 import { slowReader } from './slowReader.ts';
 import { streams } from './streams.ts';
 
@@ -25,23 +27,33 @@ const { values } = parseArgs({
 const seconds = Number(values.seconds);
 
 /** By name, for --only. */
-const SCENARIOS: Record<string, (cluster: EdgeCluster) => Promise<Row[]>> = {
-  bridge: (cluster) => bridge(cluster, seconds),
-  slow: (cluster) => slowReader(cluster, seconds),
-  streams: (cluster) => streams(cluster, Number(values.streams)),
+const SCENARIOS: Record<string, (directory: string) => Promise<Row[]>> = {
+  bridge: (directory) => inCluster(directory, false, (cluster) => bridge(cluster, seconds)),
+  slow: (directory) => inCluster(directory, true, (cluster) => slowReader(cluster, seconds)),
+  streams: (directory) =>
+    inCluster(directory, false, (cluster) => streams(cluster, Number(values.streams))),
+  overload: (directory) => overload({ seconds, directory }),
 };
+
+async function inCluster(
+  directory: string,
+  slow: boolean,
+  measure: (cluster: EdgeCluster) => Promise<Row[]>,
+): Promise<Row[]> {
+  const cluster = await startCluster(directory, slow);
+  try {
+    return await measure(cluster);
+  } finally {
+    await cluster.close();
+  }
+}
 
 mkdirSync(values.dir, { recursive: true });
 const rows: Row[] = [];
 for (const name of values.only ?? Object.keys(SCENARIOS)) {
   const directory = mkdtempSync(join(values.dir, 'bench-edge-'));
   try {
-    const cluster = await startCluster(directory, name === 'slow');
-    try {
-      rows.push(...((await SCENARIOS[name]?.(cluster)) ?? []));
-    } finally {
-      await cluster.close();
-    }
+    rows.push(...((await SCENARIOS[name]?.(directory)) ?? []));
   } finally {
     rmSync(directory, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   }
