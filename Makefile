@@ -69,6 +69,9 @@ fuzz-api: setup python-packages ## Schemathesis on the API for MINUTES=10 (SEED=
 check-tls: setup system-packages ## testssl.sh, all of its checks, on the gateway's TLS listener
 	TESTSSL=all vitest run test/system/testssl.test.ts $(ARGS)
 
+check-gpu: setup ## What only a machine with an NVIDIA GPU and PyTorch can show
+	@test/gpu/check.sh
+
 soak: setup system-packages ## The long faults: 200 kills of the controller under load
 	SOAK=1 npm run --silent test -- --project system $(ARGS)
 

@@ -9,8 +9,11 @@ export function createMachineFacts({ devices }: JoinRequest['resources']): Step 
   const known = machine();
   return {
     // Plain commands are told of by their worker alone: they start without a look at anything.
-    needsPreparation: ({ code, inputs, environment }) =>
-      code !== undefined || environment !== undefined || (inputs?.length ?? 0) > 0,
+    needsPreparation: ({ code, inputs, environment, devices: held }) =>
+      held.length > 0 ||
+      code !== undefined ||
+      environment !== undefined ||
+      (inputs?.length ?? 0) > 0,
     async prepare({ order, facts }) {
       Object.assign(facts, known);
       const models = modelsOf(order, devices);
