@@ -172,7 +172,8 @@ test('without TLS beyond loopback it must be allowed, and then everybody is told
   try {
     const words = 'HTTP on 0.0.0.0 has no TLS: tokens cross the network readable';
     expect(open.up.stdout()).toContain(`INSECURE      ${words}`);
-    expect(open.up.stderr()).toContain(words);
+    // Warnings of the log reach the terminal a moment later.
+    await until('the terminal is told', async () => open.up.stderr().includes(words));
     expect((await open.drover('workers')).stderr).toContain('this cluster is insecure');
     const ready = await open.api('GET /readyz');
     expect(ready.body['data']['warnings']).toEqual([words]);

@@ -32,7 +32,7 @@ import { hashTicket } from '../../src/protocol/tunnel/tickets.ts';
 export const TASK = 'j1.0';
 export const UID = 'uid-1';
 export const TOKEN = 'secret';
-export const STREAMS_PER_TENANT = 20;
+export const STREAMS_PER_TENANT = 200;
 
 export interface TunnelWorld {
   url: string;
