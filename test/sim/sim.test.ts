@@ -5,8 +5,8 @@ import { PLANT_SEEDS, runPlants, runSeeds } from './parallel.ts';
 import { PLANTS } from './plants/all.ts';
 import { describe as describeRun } from './summary.ts';
 
-/** As many as fit a minute on two busy cores. `make sim SEEDS=10000` runs more. */
-const SEEDS = process.env['SOAK'] ? 20_000 : 1000;
+/** As many as fit half a minute on two busy cores. `make sim SEEDS=10000` runs more. */
+const SEEDS = process.env['SOAK'] ? 20_000 : 500;
 const REPLAYED_SEEDS = 50;
 const LONGEST_MS = 20 * 60_000;
 

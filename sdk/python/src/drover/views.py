@@ -143,6 +143,7 @@ class JobSpec(TypedDict, total=False):
     checkpoint: CheckpointSpec
     secrets: List[SecretSpec]
     rules: JobRules
+    annotations: Dict[str, str]
 
 
 class TaskCounts(TypedDict):
