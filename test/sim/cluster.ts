@@ -214,13 +214,17 @@ export class Cluster {
     const takenBootMs = Math.round(world.nowMs);
     const sizes = { bytes: text.length, files: 1 };
     const report = { uid, manifest, ...sizes, reason: 'interval', takenBootMs };
-    this.#call(process, `checkpoint ${machine.name}`, (c) => c.addCheckpoint(token, report)).then(
-      () => coverage.saw('checkpoint stored'),
-      (error: unknown) => {
-        const stale = error instanceof DroverError && error.code === 'STALE';
-        if (stale) coverage.saw('checkpoint of a lost attempt refused');
-      },
-    );
+    const tell = (): Promise<void> =>
+      this.#call(process, `checkpoint ${machine.name}`, (c) => c.addCheckpoint(token, report)).then(
+        () => coverage.saw('checkpoint stored'),
+        (error: unknown) => {
+          const stale = error instanceof DroverError && error.code === 'STALE';
+          if (stale) coverage.saw('checkpoint of a lost attempt refused');
+        },
+      );
+    void tell();
+    // Somewhere on the way it was kept, and comes a second time when newer ones are stored.
+    if (world.chance(0.25)) world.after(world.between(1000, 20_000), () => void tell());
   }
 
   #call<Reply>(
