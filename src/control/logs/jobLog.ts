@@ -14,9 +14,6 @@ import { SEGMENT_MAGIC } from './record.ts';
 import { sealSegment } from './sealed.ts';
 import { emptySegment, syncFolder, writeExactly, writeParts, type Segment } from './segment.ts';
 
-/** A reader may meet a segment that was just replaced by its sealed form, hardly twice in a row. */
-const READ_TRIES = 3;
-
 export interface JobLogOptions {
   folder: string;
   clock: Clock;
@@ -189,14 +186,7 @@ export class JobLog {
   }
 
   async read(query: LogRead): Promise<ReadResult> {
-    for (let tries = 1; ; tries++) {
-      try {
-        return await readRecords(await this.state(), query, this.#limits);
-      } catch (error) {
-        const replaced = (error as NodeJS.ErrnoException).code === 'ENOENT';
-        if (!replaced || tries === READ_TRIES) throw error;
-      }
-    }
+    return readRecords(await this.state(), query, this.#limits);
   }
 
   async wait(after: number, waitMs: number): Promise<boolean> {

@@ -119,6 +119,20 @@ describe('reading logs', () => {
     });
   });
 
+  it('reads on where segments are compressed under it, one after the other', async () => {
+    await withStore(TINY, async (store, dir) => {
+      for (let n = 0; n < 200; n++) await store.append([chunk(`${n % 10}\n`, n * 2)]);
+      const texts: string[] = [];
+      const open = (): number => filesOf(dir).filter((name) => name.endsWith('.log')).length;
+      do {
+        const forward = await readAll(store, 'j1', { limitBytes: 1_000_000 });
+        const tail = await readAll(store, 'j1', { tailLines: 200, limitBytes: 1 });
+        texts.push(textOf(forward), textOf(tail));
+      } while (open() > 1);
+      expect(new Set(texts.map((text) => text.length))).toEqual(new Set([400]));
+    });
+  });
+
   it('answers a tail whole, up to its limit in bytes', async () => {
     await withStore({ ...TINY, tailBytes: 2000 }, async (store) => {
       await store.append([chunk('123456789\n'.repeat(100), 0)]);

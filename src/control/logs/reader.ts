@@ -20,6 +20,8 @@ export interface ReadResult {
 
 interface PlacedBlock {
   segment: Segment;
+  /** Its place in the segment, which compression keeps. */
+  at: number;
   block: Block;
 }
 
@@ -38,7 +40,7 @@ export async function readRecords(
 ): Promise<ReadResult> {
   const lastSeq = state.nextSeq - 1;
   const reading: Reading = { segments: [...state.segments], query, lastSeq, limits };
-  const files = new BlockReader();
+  const files = new BlockReader(state);
   try {
     if (query.tailLines === undefined) return await readForward(reading, files);
     const records = await readTail(reading, query.tailLines, files);
@@ -52,18 +54,19 @@ export async function readRecords(
 function* blocksForward({ segments, query, lastSeq }: Reading): Generator<PlacedBlock> {
   for (const segment of segments) {
     if (lastSeqOf(segment) <= query.after) continue;
-    for (const block of segment.blocks) {
+    for (const [at, block] of segment.blocks.entries()) {
       if (block.firstSeq > lastSeq) return;
-      if (mayHold(block, query)) yield { segment, block };
+      if (mayHold(block, query)) yield { segment, at, block };
     }
   }
 }
 
 function* blocksBackward({ segments, query }: Reading): Generator<PlacedBlock> {
   for (const segment of segments.toReversed()) {
-    for (const block of segment.blocks.toReversed()) {
+    for (const [back, block] of segment.blocks.toReversed().entries()) {
       if (block.lastSeq !== 0 && block.lastSeq <= query.after) return;
-      if (mayHold(block, query)) yield { segment, block };
+      const at = segment.blocks.length - 1 - back;
+      if (mayHold(block, query)) yield { segment, at, block };
     }
   }
 }
@@ -130,10 +133,29 @@ function matches(record: StoredRecord, segment: Segment, { query, lastSeq }: Rea
 
 /** Reads blocks; the file of the last one stays open, for the next is mostly behind it. */
 class BlockReader {
+  readonly #state: JobState;
   #path = '';
   #handle: FileHandle | undefined;
 
-  async read({ segment, block }: PlacedBlock): Promise<StoredRecord[]> {
+  constructor(state: JobState) {
+    this.#state = state;
+  }
+
+  async read(placed: PlacedBlock): Promise<StoredRecord[]> {
+    try {
+      return await this.#readHere(placed);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      // Compressed since this read began: its blocks lie in another file, in the same order.
+      const { segment, at } = placed;
+      const sealed = this.#state.segments.find(({ ordinal }) => ordinal === segment.ordinal);
+      const block = sealed?.blocks[at];
+      if (sealed === undefined || sealed === segment || block === undefined) throw error;
+      return await this.#readHere({ segment: sealed, at, block });
+    }
+  }
+
+  async #readHere({ segment, block }: PlacedBlock): Promise<StoredRecord[]> {
     // As they are now: the last block grows while we read.
     const { position, length } = block;
     const { path, phase } = segment;
