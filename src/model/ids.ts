@@ -13,6 +13,7 @@ export type TaskId = Id<'task'>;
 export type AttemptUid = Id<'attempt'>;
 export type WorkerId = Id<'worker'>;
 export type TokenId = Id<'token'>;
+export type InstanceId = Id<'instance'>;
 export type ClusterId = Id<'cluster'>;
 
 export function taskId(job: JobId, index: number): TaskId {

@@ -1,0 +1,4 @@
+/** What a pool says of its salad provider. */
+import { z } from 'zod';
+
+export const saladPool = z.strictObject({});
