@@ -3,21 +3,21 @@
  * own ports, own munge. Its daemons can be killed and started one by one; nothing outlives `close`.
  */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { freePort } from './postgres.ts';
 import { killPid, processesOf, startProcess, tail, type TestProcess } from './processes.ts';
 import { programsAreHere } from './programs.ts';
-import { NODES, writeSlurmFiles, type SlurmFiles, type SlurmPorts } from './slurmSettings.ts';
+import {
+  NODES,
+  writeSlurmFiles,
+  type SlurmConf,
+  type SlurmFiles,
+  type SlurmPorts,
+} from './slurmSettings.ts';
+import { processesOn } from './slurmProcesses.ts';
 import { until } from './wait.ts';
-
-export interface SlurmOptions {
-  /** A node that does not answer for this long is down; short, since tests wait for it. */
-  slurmdTimeoutS?: number;
-  /** More lines for slurm.conf. */
-  settings?: string[];
-}
 
 export interface Ran {
   code: number;
@@ -74,11 +74,11 @@ export function slurmIsHere(): boolean {
   return programsAreHere({ ...slurm, munged: 'munge' });
 }
 
-export async function startSlurm(options: SlurmOptions = {}): Promise<Slurm> {
+export async function startSlurm(options: SlurmConf = {}): Promise<Slurm> {
   const root = mkdtempSync(path.join(tmpdir(), 'drover-slurm-'));
   const ports: SlurmPorts = { controller: await freePort(), nodes: {} };
   for (const { name } of NODES) ports.nodes[name] = await freePort();
-  const files = writeSlurmFiles(root, ports, options.slurmdTimeoutS ?? 5, options.settings ?? []);
+  const files = writeSlurmFiles(root, ports, options);
   const daemons = createDaemons(root, files);
   const commands = createCommands(files);
   const slurm: Slurm = {
@@ -168,7 +168,11 @@ function createDaemons(root: string, files: SlurmFiles): Daemons {
 type Commands = Pick<Slurm, 'env' | 'run' | 'ask' | 'jobs' | 'liveJobs' | 'nodeState'>;
 
 function createCommands(files: SlurmFiles): Commands {
-  const env = (): Record<string, string> => ({ SLURM_CONF: files.conf, PATH: systemPath() });
+  const env = (): Record<string, string> => ({
+    SLURM_CONF: files.conf,
+    PATH: `${files.bin}:${systemPath()}`,
+    HOME: files.home,
+  });
   const run = (command: readonly string[], input?: string): Promise<Ran> =>
     new Promise((resolve, reject) => {
       const [program = '', ...args] = command;
@@ -258,39 +262,6 @@ function nodeVerbs(daemons: Daemons, { ask, run, nodeState, env }: Commands): No
       );
     },
   };
-}
-
-/** What Slurm started on the node: its step daemons, and everything below them. */
-function processesOn(node: string, conf: string): number[] {
-  const ours = new Set(processesOf([conf]).map(({ pid }) => pid));
-  const marked = [...ours].filter((pid) =>
-    readProcess(pid, 'environ').split('\0').includes(`SLURMD_NODENAME=${node}`),
-  );
-  const isStepDaemon = (pid: number): boolean => readProcess(pid, 'cmdline').includes('slurmstepd');
-  const found = new Set(marked);
-  for (const pid of marked) if (isStepDaemon(parentOf(pid))) found.add(parentOf(pid));
-  for (const name of readdirSync('/proc'))
-    if (descendsFrom(Number(name), found)) found.add(Number(name));
-  return [...found];
-}
-
-function descendsFrom(pid: number, ancestors: Set<number>): boolean {
-  for (let at = pid; at > 1; at = parentOf(at)) if (ancestors.has(at)) return true;
-  return false;
-}
-
-function parentOf(pid: number): number {
-  const stat = readProcess(pid, 'stat');
-  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1] ?? 0);
-}
-
-function readProcess(pid: number, name: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/${name}`, 'latin1');
-  } catch {
-    // It ended meanwhile.
-    return '';
-  }
 }
 
 /** Debian has the daemons where only root's path looks. */

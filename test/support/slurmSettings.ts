@@ -20,7 +20,22 @@ export interface SlurmFiles {
   conf: string;
   mungeSocket: string;
   mungeKey: string;
+  /** Of whoever submits. */
+  home: string;
+  /** First on everybody's path. */
+  bin: string;
 }
+
+export interface SlurmConf {
+  /** A node that does not answer for this long is down; short, since tests wait for it. */
+  slurmdTimeoutS?: number;
+  /** With the waits between scheduling rounds that Slurm has where nobody changed them. */
+  unhurried?: boolean;
+  /** More lines for slurm.conf. */
+  settings?: string[];
+}
+
+const SLURMD_TIMEOUT_S = 5;
 
 export interface SlurmPorts {
   controller: number;
@@ -33,16 +48,13 @@ export interface SlurmPorts {
  * (default), `scavenge` (its jobs are requeued when gpu wants the nodes), `closed` (takes jobs
  * and starts none). The account `nobody-pays` is refused, as where accounts are enforced.
  */
-export function writeSlurmFiles(
-  root: string,
-  ports: SlurmPorts,
-  slurmdTimeoutS: number,
-  extra: readonly string[],
-): SlurmFiles {
+export function writeSlurmFiles(root: string, ports: SlurmPorts, options: SlurmConf): SlurmFiles {
   const at = (...parts: string[]): string => path.join(root, ...parts);
   chmodSync(root, 0o755);
   const folders = [
     'etc',
+    'home',
+    'bin',
     'state',
     'log',
     'dev',
@@ -56,20 +68,17 @@ export function writeSlurmFiles(
     conf: at('etc', 'slurm.conf'),
     mungeSocket: at('munge', 'socket'),
     mungeKey: at('munge', 'key'),
+    home: at('home'),
+    bin: at('bin'),
   };
-  writeFileSync(files.conf, confOf(root, files, ports, slurmdTimeoutS, extra));
+  writeFileSync(files.conf, confOf(root, files, ports, options));
   writeFileSync(at('etc', 'gres.conf'), devicesOf(root));
   writeFileSync(at('etc', 'job_submit.lua'), ACCOUNTS);
+  writeFileSync(at('bin', 'nvidia-smi'), nvidiaSmi(), { mode: 0o755 });
   return files;
 }
 
-function confOf(
-  root: string,
-  files: SlurmFiles,
-  ports: SlurmPorts,
-  slurmdTimeoutS: number,
-  extra: readonly string[],
-): string {
+function confOf(root: string, files: SlurmFiles, ports: SlurmPorts, options: SlurmConf): string {
   const host = hostname().split('.', 1)[0] ?? 'localhost';
   const user = userInfo().username;
   const nodes = NODES.map(
@@ -103,19 +112,19 @@ function confOf(
     'SelectType=select/cons_tres',
     'SelectTypeParameters=CR_Core_Memory',
     'DefMemPerCPU=256',
-    `SchedulerParameters=${SCHEDULER}`,
+    ...(options.unhurried ? [] : [`SchedulerParameters=${SCHEDULER}`]),
     'PreemptType=preempt/partition_prio',
     'PreemptMode=REQUEUE',
     'ReturnToService=2',
     // Nodes may have more processors and memory than this machine.
     'SlurmdParameters=config_overrides',
-    `SlurmdTimeout=${slurmdTimeoutS}`,
+    `SlurmdTimeout=${options.slurmdTimeoutS ?? SLURMD_TIMEOUT_S}`,
     'KillWait=3',
     'MinJobAge=300',
     'MaxJobCount=20000',
     'MaxArraySize=10001',
     'GresTypes=gpu',
-    ...extra,
+    ...(options.settings ?? []),
     ...nodes,
     `PartitionName=gpu Nodes=${names} Default=YES MaxTime=INFINITE PriorityTier=10 PreemptMode=off`,
     `PartitionName=scavenge Nodes=${names} MaxTime=INFINITE PriorityTier=1`,
@@ -149,3 +158,33 @@ function slurm_job_modify(job, record, partitions, uid)
 end
 return slurm.SUCCESS
 `;
+
+/** Answers what agents ask of the driver, for the node it is run on; nothing elsewhere. */
+function nvidiaSmi(): string {
+  const cases = NODES.map(
+    ({ name, gpuModel, gpus }) => `  ${name}) model=${gpuModel} gpus=${gpus} ;;`,
+  );
+  return [
+    '#!/bin/bash',
+    '# Stands for the driver of a node whose devices only count.',
+    'gpus=0',
+    'case "${SLURMD_NODENAME:-}" in',
+    ...cases,
+    'esac',
+    'for word in "$@"; do case "$word" in --query-gpu=*) fields=${word#*=} ;; esac; done',
+    '[ -n "${fields:-}" ] || exit 2',
+    'for ((index = 0; index < gpus; index++)); do',
+    '  row=()',
+    '  for field in ${fields//,/ }; do',
+    '    case "$field" in',
+    '      index) row+=("$index") ;;',
+    '      name) row+=("NVIDIA $model") ;;',
+    '      memory.total) row+=(40960) ;;',
+    '      *) row+=("[N/A]") ;;',
+    '    esac',
+    '  done',
+    '  (IFS=,; echo "${row[*]}" | sed "s/,/, /g")',
+    'done',
+    '',
+  ].join('\n');
+}
