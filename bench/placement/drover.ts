@@ -73,5 +73,6 @@ export function requestOf(task: TraceTask): PlacementRequest {
     arrayLimit: 0,
     timeLimitMs: 0,
     graceMs: 0,
+    neededMs: 0,
   };
 }

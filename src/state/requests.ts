@@ -27,6 +27,7 @@ export function requestOf(job: Asked): PlacementRequest {
     arrayLimit: arrayLimitOf(spec),
     timeLimitMs: spec.timeLimitMs,
     graceMs: spec.graceMs,
+    neededMs: spec.timeLimitMs,
   };
 }
 

@@ -62,6 +62,7 @@ export function wanting(
     arrayLimit: 0,
     timeLimitMs: 0,
     graceMs: 0,
+    neededMs: 0,
     ...more,
   };
 }

@@ -22,6 +22,8 @@ export interface PlacementRequest {
   timeLimitMs: number;
   /** Stop notice that running work of this class gets. */
   graceMs: number;
+  /** The time it needs at least on a worker that ends; 0: nothing is known. */
+  neededMs: number;
 }
 
 export interface PlannerWorker {

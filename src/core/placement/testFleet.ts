@@ -55,6 +55,7 @@ export function testRequest(
     arrayLimit: 0,
     timeLimitMs: 0,
     graceMs: 0,
+    neededMs: 0,
     ...more,
   };
 }
