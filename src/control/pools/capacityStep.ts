@@ -1,6 +1,6 @@
 /** The capacity loop: what fits nowhere becomes intents, what idles is given back. */
 import { planCapacity } from '../../core/capacity/plan.ts';
-import type { CapacityPlan, Launch, Release } from '../../core/capacity/capacity.ts';
+import type { CapacityPlan, Demand, Launch, Release } from '../../core/capacity/capacity.ts';
 import { runAsOf } from '../../core/capacity/capacity.ts';
 import { isComing } from '../../core/lifecycle/instance.ts';
 import type { Price } from '../../core/money.ts';
@@ -54,7 +54,7 @@ export function createCapacityStep(options: CapacityOptions): () => Promise<void
 
   return async () => {
     await options.settled();
-    const demands = await planner.demand(prices);
+    const demands = (await planner.demand(prices)).map((demand) => named(state, demand));
     const nowMs = clock.now();
     for (const { pool, status } of pools) noticeIdle(state, pool.name, status, nowMs);
     const views = pools.map(({ pool, status }) => capacityPool(state, pool, status, nowMs));
@@ -100,6 +100,11 @@ export function createCapacityStep(options: CapacityOptions): () => Promise<void
     }
     options.hintPool(pool);
   }
+}
+
+function named(state: State, demand: Demand): Demand {
+  const [first] = demand.tasks;
+  return { ...demand, name: (first && state.jobs.get(first.job)?.job.spec.name) ?? '' };
 }
 
 function noticeIdle(state: State, pool: string, status: PoolStatus, nowMs: number): void {
