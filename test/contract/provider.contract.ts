@@ -1,16 +1,16 @@
 /**
- * What every provider must do, whatever it starts machines with. A folder under src/providers has
- * a test here or beside its real counterpart that calls `providerContract(name, open)` with a
- * `ProviderWorld`: the provider's other side (a real Slurm, a real sshd, an emulator, the fake's
- * account), with room for two machines, and a few things only it can do. All of it runs in real time, so an adapter makes its
- * machines come and go as fast as it can. Agents need not really join: `sleep` will do for one.
+ * What every provider must do, whatever it starts machines with. The test of a provider calls
+ * `providerContract(name, start)`, where `start` makes a `ProviderWorld`: the provider's other side
+ * (a real Slurm, a real sshd, an emulator, the fake's account) with room for two machines, and a
+ * few things only it can do. All of it runs in real time, so a world makes its machines come and go
+ * as fast as it can. No agent needs to join: `sleep` will do for one.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { FAILURE_CLASSES } from '../../src/model/instance.ts';
-import { MACHINE_PHASES, REFUSALS } from '../../src/providers/contract.ts';
-import type { LaunchBatch, Listing, Machine, Provider } from '../../src/providers/contract.ts';
-import type { Refusal } from '../../src/providers/contract.ts';
+import { REFUSALS } from '../../src/providers/contract.ts';
+import type { LaunchBatch, Machine, Provider, Refusal } from '../../src/providers/contract.ts';
+import { alive, batchOf, clear, labels, POLL_MS } from './providerSteps.ts';
+import { sentence, until, wellFormed } from './providerSteps.ts';
 
 export interface ProviderWorld {
   /** As a controller opens it; called again for the same cluster, it is a controller's restart. */
@@ -31,7 +31,6 @@ export interface ProviderWorld {
 
 const OURS = 'cluster1';
 const OTHERS = 'cluster2';
-const POLL_MS = 50;
 /** So long a thing that is gone must stay so. */
 const STAYS_GONE_MS = 400;
 
@@ -127,7 +126,7 @@ function launches(tools: () => Tools): void {
     expect(JSON.stringify(listing)).not.toContain(batch.intents[0]!.joinToken);
   });
 
-  test('the handle that a launch tells is that of the machine, and it tells no secret', async () => {
+  test('a launch tells the handle of its machine, and no secret', async () => {
     const { world, provider, listed } = tools();
     const batch = batchOf(1, 1, world.batch);
     const result = await provider.launch(batch);
@@ -244,73 +243,4 @@ function unknowns(tools: () => Tools): void {
     });
     expect((await alive(provider)).map(({ handle }) => handle)).toContain(machine!.handle);
   });
-}
-
-let batches = 0;
-
-/** Labels as the controller makes them; nothing in it is used twice. */
-function batchOf(count: number, target: number, like: ProviderWorld['batch'] = {}): LaunchBatch {
-  const id = `i0${process.pid.toString(36)}x${(++batches).toString(36)}`;
-  const intents = Array.from({ length: count }, (_, place) => ({
-    label: count === 1 ? id : `${id}.${place}`,
-    joinToken: `drj_secret${id}x${place}`,
-  }));
-  return {
-    ...{ id, intents, target },
-    ...{ resources: null, workers: 1, timeLimitMs: 0, noticeMs: 0, runAs: null },
-    ...{ name: 'contract', avoid: [] },
-    agent: { url: 'http://127.0.0.1:9', authorities: '', selfDestructAfterMs: 60_000 },
-    ...like,
-  };
-}
-
-function labels({ intents }: LaunchBatch): Set<string> {
-  return new Set(intents.map(({ label }) => label));
-}
-
-/** Those that are not over; fails where the provider does not know. */
-async function alive(provider: Provider): Promise<Machine[]> {
-  const listing: Listing = await provider.list();
-  if (listing.kind === 'unknown') throw new Error(`the listing is unknown: ${listing.reason}`);
-  return listing.machines.filter(({ phase }) => phase !== 'gone');
-}
-
-async function clear(provider: Provider, patienceMs: number): Promise<void> {
-  await until(patienceMs, 'all is cleared away', async () => {
-    const machines = await alive(provider);
-    if (machines.length > 0) await provider.destroy({ machines, target: 0 });
-    return machines.length === 0;
-  });
-}
-
-async function until<Value>(
-  patienceMs: number,
-  what: string,
-  look: () => Promise<Value | false>,
-): Promise<Value> {
-  const untilMs = performance.now() + patienceMs;
-  for (;;) {
-    const value = await look();
-    if (value !== false) return value;
-    if (performance.now() > untilMs) throw new Error(`not within ${patienceMs} ms: ${what}`);
-    await delay(POLL_MS);
-  }
-}
-
-function wellFormed(machine: Machine): void {
-  expect(MACHINE_PHASES).toContain(machine.phase);
-  expect([null, ...FAILURE_CLASSES]).toContain(machine.failure);
-  expect(machine).toMatchObject({ reason: expect.any(String), host: expect.any(String) });
-  expect(machine.restarts).toBeGreaterThanOrEqual(0);
-  expect(machine.billed).toBeTypeOf('boolean');
-  for (const number of [machine.startsAtMs, machine.leftMs, machine.priceHourMicros]) {
-    if (number !== null) expect(number).toBeGreaterThanOrEqual(0);
-  }
-}
-
-/** Something that a person can read: words on one line, no dump, no secret. */
-function sentence(reason: string, { intents }: LaunchBatch): void {
-  expect(reason.trim().split(/\s+/).length, reason).toBeGreaterThanOrEqual(3);
-  expect(reason).not.toMatch(/[\n\r]|undefined|\[object|^\s*[{[<]|\bat .*:\d+:\d+/);
-  for (const { joinToken } of intents) expect(reason).not.toContain(joinToken);
 }

@@ -145,8 +145,11 @@ export class FakeAccount {
     const shown: Machine[] = [];
     for (const [machine, views] of this.#views) {
       if (machine.order.clusterId !== clusterId) continue;
-      const view = views.findLast(({ atMs }) => atMs <= asOfMs)?.machine;
-      if (view) shown.push({ ...view });
+      const view = views.findLast(({ atMs }) => atMs <= asOfMs);
+      if (!view?.machine) continue;
+      const { leftMs } = view.machine;
+      const left = leftMs === null ? null : Math.max(0, leftMs - (asOfMs - view.atMs));
+      shown.push({ ...view.machine, leftMs: left });
     }
     return shown;
   }

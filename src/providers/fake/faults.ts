@@ -1,7 +1,7 @@
 /** What can go wrong at the fake provider, and who decides that it does. */
 import type { Random } from '../../lib/random.ts';
 
-export const LAUNCH_FAULTS = [
+const LAUNCH_FAULTS = [
   'launch: request lost',
   'launch: reply lost',
   'launch: fails though it created',
@@ -15,7 +15,7 @@ export const LAUNCH_FAULTS = [
   'launch: too many requests',
 ] as const;
 
-export const LIST_FAULTS = ['list: fails', 'list: throws', 'list: lags behind'] as const;
+const LIST_FAULTS = ['list: fails', 'list: throws', 'list: lags behind'] as const;
 
 /** Drawn once for each machine, when it is made. */
 export const MACHINE_FAULTS = [
@@ -33,14 +33,14 @@ export const MACHINE_FAULTS = [
 ] as const;
 export type MachineFault = (typeof MACHINE_FAULTS)[number];
 
-export const DESTROY_FAULTS = [
+const DESTROY_FAULTS = [
   'destroy: request lost',
   'destroy: reply lost',
   'destroy: heard and not done',
   'destroy: takes long',
 ] as const;
 
-export const PROBE_FAULTS = ['probe: fails'] as const;
+const PROBE_FAULTS = ['probe: fails'] as const;
 
 export const PROVIDER_FAULTS = [
   ...LAUNCH_FAULTS,

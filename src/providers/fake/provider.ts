@@ -1,4 +1,4 @@
-/** One cluster's way to the fake provider: the contract, with everything that can go wrong in it. */
+/** One cluster's way to the fake provider: the contract, and what goes wrong in its calls. */
 import type { Clock } from '../../lib/clock.ts';
 import type { Capabilities, DestroyRequest, DestroyResult, LaunchBatch } from '../contract.ts';
 import type { LaunchResult, Listing, Machine, MachineRef, Probe, Provider } from '../contract.ts';
