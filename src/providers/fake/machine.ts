@@ -38,6 +38,8 @@ export interface MachineOrder {
 
 /** Of tests and the simulator: where an agent is started and ended. */
 export interface MachineHooks {
+  /** The provider makes it, whether anybody will hear of it or not. */
+  made?(machine: FakeMachine): void;
   /** Its agents start now; again after each restart, on an empty disk. */
   started?(machine: FakeMachine): void;
   /** Nothing runs on it any more. */
@@ -117,6 +119,7 @@ export class FakeMachine {
   }
 
   begin(): void {
+    this.#around.hooks.made?.(this);
     const { clock, times } = this.#around;
     const queuedMs = this.#draw(times.queued);
     const stuck = this.#fated('machine: stuck in the queue');
