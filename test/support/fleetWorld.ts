@@ -78,9 +78,9 @@ export class FleetWorld {
     return [...instances.values()].map(({ instance }) => instance);
   }
 
-  async pass(seconds: number): Promise<void> {
-    for (let at = 0; at < seconds; at++) {
-      await this.test.clock.advance(SECOND);
+  async pass(seconds: number, step = 1): Promise<void> {
+    for (let at = 0; at < seconds; at += step) {
+      await this.test.clock.advance(step * SECOND);
       await this.sync();
     }
   }
