@@ -45,7 +45,10 @@ function servesNobody(instance: CapacityInstance): string | null {
   return idleSinceMs === null ? null : 'what it was sized for has ended';
 }
 
-/** Those unused for longest first, down to the pool's least number. */
+/**
+ * Those unused for longest first, down to the pool's least number. Of that, one on its way does not
+ * stand for one that is there.
+ */
 function releaseSpare(
   pool: CapacityPool,
   spare: readonly CapacityInstance[],
@@ -53,13 +56,14 @@ function releaseSpare(
   nowMs: number,
   next: Earliest,
 ): void {
-  let there = pool.instances.filter(({ id, state }) => state !== 'leaving' && !gone.has(id)).length;
+  const staying = pool.instances.filter(({ id, state }) => state !== 'leaving' && !gone.has(id));
+  let all = staying.length;
+  let joined = staying.filter(({ state }) => state === 'joined').length;
   const oldest = spare
     .filter(({ state, queued }) => state === 'joined' || queued)
     .toSorted((a, b) => (a.idleSinceMs ?? nowMs) - (b.idleSinceMs ?? nowMs) || newest(a, b));
   for (const { id, state, idleSinceMs } of oldest) {
-    if (there <= pool.min) return;
-    if (idleSinceMs === null) continue;
+    if (idleSinceMs === null || (state === 'joined' ? joined : all) <= pool.min) continue;
     const untilMs = idleSinceMs + pool.idleTimeoutMs;
     if (untilMs > nowMs) {
       next.at(untilMs);
@@ -68,7 +72,8 @@ function releaseSpare(
     const forWords = duration(nowMs - idleSinceMs);
     const what = state === 'joined' ? `idle for ${forWords}` : `not wanted for ${forWords}`;
     gone.set(id, what);
-    there--;
+    all--;
+    if (state === 'joined') joined--;
   }
 }
 
