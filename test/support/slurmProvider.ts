@@ -16,12 +16,18 @@ export const TOKEN = 'drv_join_only_for_this_intent';
 export interface SlurmWorld {
   folder: string;
   site(name: string, more?: Partial<SlurmSiteSettings>): SlurmSite;
-  pool(site: SlurmSite, more?: Record<string, unknown>, name?: string): Provider;
+  pool(
+    site: SlurmSite,
+    more?: Record<string, unknown>,
+    name?: string,
+    clusterId?: string,
+  ): Provider;
   /** A file below the folder, with its path. */
   file(name: string, text: string, mode?: number): string;
   close(): Promise<void>;
 }
 
+const backoff = { minMs: 50, maxMs: 100 };
 /** An agent here prints what it was told, and waits. */
 const AGENT = 'env | grep -E "^(DROVER|CONTROLLER|CUDA)" | sort; echo up; sleep 300';
 
@@ -41,15 +47,15 @@ export function createSlurmWorld(slurm: Slurm): SlurmWorld {
     file,
     site(name, more = {}) {
       const settings = { ...slurmSite.parse({ slurmConf: slurm.conf }), ...more };
-      const site = openSlurmSite({ name, settings, clock, random, log });
+      const site = openSlurmSite({ name, settings, backoff, clock, random, log });
       sites.push(site);
       return site;
     },
-    pool(site, more = {}, name = 'gpus') {
+    pool(site, more = {}, name = 'gpus', clusterId = 'c1') {
       const output = path.join(folder, 'output');
       const ours = { site: site.name, template, folder: output, agentCommand: AGENT };
       const settings = slurmPool.parse({ ...ours, scratch: folder, ...more });
-      return createSlurmProvider({ pool: name, settings, site, clusterId: 'c1', clock, log });
+      return createSlurmProvider({ pool: name, settings, site, clusterId, clock, log });
     },
     close: async () => void (await Promise.all(sites.map((site) => site.close()))),
   };

@@ -15,6 +15,7 @@ import {
   type SshServers,
 } from '../support/sshServers.ts';
 import { until } from '../support/wait.ts';
+import { providerContract } from '../contract/provider.contract.ts';
 
 const here = slurmIsHere();
 const HOUR = 3_600_000;
@@ -23,15 +24,28 @@ let world: SlurmWorld;
 let site: SlurmSite;
 let gpus: Provider;
 
+const behindSsh = here && sshdIsHere();
+let servers: SshServers;
+let host: SshHost;
+const ssh = (more: Partial<NonNullable<SlurmSiteSettings['ssh']>> = {}) => ({
+  ...{ host: '127.0.0.1', port: host.port, user: servers.user, keyFile: servers.keyFile },
+  ...{ proxyJump: '', knownHostsFile: servers.knownHostsFile, configFile: '', ...more },
+});
+
 beforeAll(async () => {
   if (!here) return;
-  slurm = await startSlurm();
+  slurm = await startSlurm({ settings: ['MessageTimeout=2'] });
   world = createSlurmWorld(slurm);
   site = world.site('lab');
   gpus = world.pool(site, { partition: 'gpu' });
+  if (!behindSsh) return;
+  servers = startSshServers();
+  host = await servers.host('login');
+  host.setLogin('echo "<html>Welcome! Maintenance on Monday.</html>"; echo motd >&2');
 });
 afterAll(async () => {
   await world?.close();
+  await servers?.close();
   await slurm?.close();
 });
 
@@ -154,21 +168,7 @@ describe.runIf(here)('other people', () => {
   );
 });
 
-describe.runIf(here && sshdIsHere())('a site behind ssh', () => {
-  let servers: SshServers;
-  let host: SshHost;
-  const ssh = (more: Partial<NonNullable<SlurmSiteSettings['ssh']>> = {}) => ({
-    ...{ host: '127.0.0.1', port: host.port, user: servers.user, keyFile: servers.keyFile },
-    ...{ proxyJump: '', knownHostsFile: servers.knownHostsFile, configFile: '', ...more },
-  });
-
-  beforeAll(async () => {
-    servers = startSshServers();
-    host = await servers.host('login');
-    host.setLogin('echo "<html>Welcome! Maintenance on Monday.</html>"; echo motd >&2');
-  });
-  afterAll(async () => servers?.close());
-
+describe.runIf(behindSsh)('a site behind ssh', () => {
   test('one connection serves all its pools, in spite of what the login prints', async () => {
     const far = world.site('far', { ssh: ssh() });
     const pools = ['a', 'b', 'c'].map((name) => world.pool(far, { folder: '~/out' }, name));
@@ -225,6 +225,28 @@ describe.runIf(here && sshdIsHere())('a site behind ssh', () => {
     expect(await gpus.list()).toMatchObject({ kind: 'known' });
   });
 });
+
+if (behindSsh) {
+  providerContract('Slurm behind ssh', async () => {
+    servers.trust();
+    const far = world.site('contract', { ssh: ssh() });
+    const nowhere = world.site('nowhere', { ssh: ssh({ port: 1 }) });
+    const open = (clusterId: string): Provider => world.pool(far, {}, 'gpus', clusterId);
+    return {
+      open,
+      patienceMs: 20_000,
+      async breakDown() {
+        await host.stop();
+        return () => host.start();
+      },
+      refusing: {
+        configuration: (id) => world.pool(far, { partition: 'nope' }, 'gpus', id),
+        unreachable: (id) => world.pool(nowhere, {}, 'gpus', id),
+      },
+      close: () => Promise.resolve(),
+    };
+  });
+}
 
 describe.runIf(here)('an outage', () => {
   test('of slurmctld makes everything unknown, until it is back', async () => {

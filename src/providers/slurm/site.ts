@@ -8,6 +8,7 @@ import type { Random } from '../../lib/random.ts';
 import type { SlurmSiteSettings } from '../../model/slurmSettings.ts';
 import type { RemoteShell, RunResult } from '../remote/contract.ts';
 import { createLocalShell } from '../remote/localShell.ts';
+import type { Backoff } from '../remote/sshConnection.ts';
 import { createSshShell } from '../remote/sshShell.ts';
 
 export interface SlurmSite {
@@ -36,6 +37,8 @@ export interface SiteCommand {
 export interface SiteOptions {
   name: string;
   settings: SlurmSiteSettings;
+  /** How long a login node that did not let us in is left alone. */
+  backoff?: Backoff;
   clock: Clock;
   random: Random;
   log: Log;
@@ -53,15 +56,16 @@ const AT_HOME = 'USER=$(id -un); LOGNAME=$USER; eval "HOME=~$USER"; export HOME 
 const GO_HOME = 'cd "$HOME" 2>/dev/null || cd /; ';
 
 export function openSlurmSite(options: SiteOptions): SlurmSite {
-  const { name, settings, clock, random, log } = options;
+  const { name, settings, backoff, clock, random, log } = options;
   const shells = new Map<string, RemoteShell>();
   const open = (user: string): RemoteShell => {
     const known = shells.get(user);
     if (known) return known;
     const { ssh } = settings;
+    const rest = { clock, random, log, ...(backoff ? { backoff } : {}) };
     const shell = ssh
-      ? createSshShell({ destination: { ...ssh, user: user || ssh.user }, clock, random, log })
-      : createLocalShell({ clock, random });
+      ? createSshShell({ destination: { ...ssh, user: user || ssh.user }, ...rest })
+      : createLocalShell(rest);
     shells.set(user, shell);
     return shell;
   };
