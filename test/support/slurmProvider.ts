@@ -1,5 +1,5 @@
 /** The Slurm provider before a real Slurm: settings, batches and waiting, in short. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { silentLog as log } from '../../src/lib/log.ts';
@@ -22,6 +22,8 @@ export interface SlurmWorld {
     name?: string,
     clusterId?: string,
   ): Provider;
+  /** A folder of Slurm's commands, of which sbatch submits and then says nothing. */
+  slowSbatch(): string;
   /** A file below the folder, with its path. */
   file(name: string, text: string, mode?: number): string;
   close(): Promise<void>;
@@ -45,6 +47,15 @@ export function createSlurmWorld(slurm: Slurm): SlurmWorld {
   return {
     folder,
     file,
+    slowSbatch() {
+      const slow = path.join(folder, 'slow');
+      file('slow/sbatch', '#!/bin/sh\n/usr/bin/sbatch "$@" >/dev/null\nsleep 60\n', 0o755);
+      for (const name of ['squeue', 'scancel', 'scontrol', 'sinfo']) {
+        rmSync(path.join(slow, name), { force: true });
+        symlinkSync(`/usr/bin/${name}`, path.join(slow, name));
+      }
+      return slow;
+    },
     site(name, more = {}) {
       const settings = { ...slurmSite.parse({ slurmConf: slurm.conf }), ...more };
       const site = openSlurmSite({ name, settings, backoff, clock, random, log });

@@ -1,7 +1,5 @@
 /** The Slurm provider before a real Slurm of two nodes: every verb, and what can go wrong with it. */
-import { readdirSync, symlinkSync } from 'node:fs';
-import { mkdirSync } from 'node:fs';
-import path from 'node:path';
+import { readdirSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ResourceRequest } from '../../src/model/resources.ts';
 import type { Provider } from '../../src/providers/contract.ts';
@@ -105,13 +103,8 @@ describe.runIf(here)('a job', () => {
   });
 
   test('whose submission was not answered is found by its name, and not sent twice', async () => {
-    const folder = path.join(world.folder, 'slow');
-    mkdirSync(folder);
-    for (const name of ['squeue', 'scancel', 'scontrol', 'sinfo']) {
-      symlinkSync(`/usr/bin/${name}`, path.join(folder, name));
-    }
-    world.file('slow/sbatch', '#!/bin/sh\n/usr/bin/sbatch "$@"\nsleep 60\n', 0o755);
-    const slow = world.site('slow', { commandFolder: folder, commandTimeoutMs: 1500 });
+    const commandFolder = world.slowSbatch();
+    const slow = world.site('slow', { commandFolder, commandTimeoutMs: 1500 });
     const pool = world.pool(slow);
     const batch = batchOfJobs();
     const lost = await pool.launch(batch);

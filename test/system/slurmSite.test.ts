@@ -199,6 +199,27 @@ describe.runIf(behindSsh)('a site behind ssh', () => {
     );
   });
 
+  test('a connection that breaks during a submission leaves it unknown; it is found later', async () => {
+    const commandFolder = world.slowSbatch();
+    const pool = world.pool(world.site('breaking', { ssh: ssh(), commandFolder }), {}, 'breaking');
+    const batch = batchOfJobs();
+    const launch = pool.launch(batch);
+    const isThere = ({ name }: { name: string }): boolean => name.endsWith(`.${batch.id}`);
+    await until('it is in the queue', async () => (await slurm.jobs()).some(isThere));
+    await host.stop();
+    expect(await launch).toMatchObject({ kind: 'unknown' });
+    expect(await pool.launch(batch)).toMatchObject({ kind: 'unknown' });
+    await host.start();
+    const again = await until('the same is answered', async () => {
+      const result = await pool.launch(batch);
+      return result.kind === 'launched' ? result : undefined;
+    });
+    const [machine] = await machinesOf(pool);
+    expect(again.handles).toEqual([machine?.handle]);
+    expect((await slurm.jobs()).filter(isThere)).toHaveLength(1);
+    await destroyed(pool, [batch.id]);
+  });
+
   test('says what is wrong with a key of ours, and with a key of the host', async () => {
     const other = `${servers.folder}/other`;
     rmSync(other, { force: true });
@@ -226,49 +247,24 @@ describe.runIf(behindSsh)('a site behind ssh', () => {
   });
 });
 
+// Last, and without ssh, which makes each of its many looks slower.
 if (behindSsh) {
-  providerContract('Slurm behind ssh', async () => {
-    servers.trust();
-    const far = world.site('contract', { ssh: ssh() });
-    const nowhere = world.site('nowhere', { ssh: ssh({ port: 1 }) });
-    const open = (clusterId: string): Provider => world.pool(far, {}, 'gpus', clusterId);
-    return {
-      open,
-      patienceMs: 20_000,
-      async breakDown() {
-        await host.stop();
-        return () => host.start();
+  providerContract('Slurm', async () => ({
+    open: (clusterId) => world.pool(site, {}, 'contract', clusterId),
+    patienceMs: 20_000,
+    async breakDown() {
+      await slurm.stopController();
+      return () => slurm.startController();
+    },
+    refusing: {
+      configuration: (id) => world.pool(site, { partition: 'nope' }, 'contract', id),
+      unreachable: (id) => {
+        const nowhere = world.site('nowhere', { ssh: ssh({ port: 1 }) });
+        return world.pool(nowhere, {}, 'contract', id);
       },
-      refusing: {
-        configuration: (id) => world.pool(far, { partition: 'nope' }, 'gpus', id),
-        unreachable: (id) => world.pool(nowhere, {}, 'gpus', id),
-      },
-      close: () => Promise.resolve(),
-    };
-  });
+    },
+    async close() {
+      expect(await slurm.liveJobs()).toEqual([]);
+    },
+  }));
 }
-
-describe.runIf(here)('an outage', () => {
-  test('of slurmctld makes everything unknown, until it is back', async () => {
-    const batch = batchOfJobs();
-    launchedOf(await gpus.launch(batch));
-    await seen(gpus, batch.id, ({ phase }) => phase === 'running');
-    await slurm.stopController();
-    const machine = { label: batch.id, handle: '' };
-    const [listing, launch, destroy] = await Promise.all([
-      gpus.list(),
-      gpus.launch(batchOfJobs()),
-      gpus.destroy({ machines: [machine], target: 0 }),
-    ]);
-    expect(listing).toMatchObject({
-      kind: 'unknown',
-      reason: expect.stringMatching(/Unable to contact slurm/),
-    });
-    expect(launch).toMatchObject({ kind: 'refused', refusal: 'unreachable' });
-    expect(destroy).toMatchObject({ kind: 'unknown' });
-    await slurm.startController();
-    await seen(gpus, batch.id, ({ phase }) => phase === 'running');
-    await destroyed(gpus, [batch.id]);
-    expect(await slurm.liveJobs()).toEqual([]);
-  });
-});

@@ -16,6 +16,8 @@ export interface SlurmSite {
   readonly settings: SlurmSiteSettings;
   /** For people: `this machine`, or `user@host:22`. */
   readonly where: string;
+  /** Where a program of Slurm's is. */
+  path(program: string): string;
   /** Asks something. Times are printed in UTC. */
   ask(command: SiteCommand): Promise<RunResult>;
   /**
@@ -27,7 +29,6 @@ export interface SlurmSite {
 }
 
 export interface SiteCommand {
-  /** The program and its arguments; Slurm's own are looked for in the site's folder. */
   words: readonly string[];
   /** A Unix account; empty: our own. */
   account: string;
@@ -70,10 +71,9 @@ export function openSlurmSite(options: SiteOptions): SlurmSite {
     return shell;
   };
   const run = (script: string, { words, account, stdin }: SiteCommand): Promise<RunResult> => {
-    const [program = '', ...rest] = words;
     const { slurmConf, commandTimeoutMs: timeoutMs } = settings;
     const conf = slurmConf ? [`SLURM_CONF=${slurmConf}`] : [];
-    const full = [...conf, pathOf(settings, program), ...rest];
+    const full = [...conf, ...words];
     const prepared = (account ? AT_HOME : '') + GO_HOME + script;
     const command = [...become(settings, account), '/bin/sh', '-c', prepared, 'sh', ...full];
     const shell = open(account && settings.become === 'login' ? account : '');
@@ -83,6 +83,7 @@ export function openSlurmSite(options: SiteOptions): SlurmSite {
     name,
     settings,
     where: open('').name,
+    path: (program) => pathOf(settings, program),
     ask: (command) => run('exec env TZ=UTC LC_ALL=C "$@"', command),
     submit: (command) => run(WITH_LITTLE, command),
     async close() {
@@ -113,11 +114,8 @@ export function openSlurmSites(
   };
 }
 
-const SLURM_COMMANDS = /^(sbatch|squeue|scancel|scontrol|sinfo)$/;
-
 function pathOf({ commandFolder }: SlurmSiteSettings, program: string): string {
-  const isSlurm = commandFolder !== '' && SLURM_COMMANDS.test(program);
-  return isSlurm ? `${commandFolder.replace(/\/+$/, '')}/${program}` : program;
+  return commandFolder === '' ? program : `${commandFolder.replace(/\/+$/, '')}/${program}`;
 }
 
 function become({ become: how }: SlurmSiteSettings, account: string): string[] {
