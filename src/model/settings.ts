@@ -108,10 +108,10 @@ const idleDevices = section({
 const fleet = section({
   /** By name. The pool `default` exists without being named. */
   pools: z.record(z.string().min(1).max(100), poolSettings).default({}),
-  /** Slurm installations by name, each with one or more pools. */
-  sites: z.record(z.string().regex(/^[\w-]{1,100}$/), slurmSite).default({}),
   /** Where agents of launched machines dial; empty: this server's own URL. */
   agentUrl: text.default(''),
+  /** Slurm installations by name, each with one or more pools. */
+  sites: z.record(z.string().regex(/^[\w-]{1,100}$/), slurmSite).default({}),
 });
 
 const policy = section({ file: text.default('') });

@@ -51,13 +51,20 @@ export const slurmSite = z.strictObject({
 export type SlurmSiteSettings = z.output<typeof slurmSite>;
 
 /** Those that say which job is whose, or that change what sbatch answers. */
-const OWN_OPTIONS =
-  /^(-[JaWHo]|--(job-name|comment|array|parsable|wrap|wait|test-only|output|uid|gid|export))(=|$)/;
+const OWN_OPTIONS = [
+  ...['job-name', 'comment', 'array', 'parsable', 'wrap', 'wait', 'test-only', 'output'],
+  ...['uid', 'gid', 'export', 'help', 'usage', 'version', 'quiet'],
+];
+/** sbatch takes any beginning of an option's name for it. */
+function isOwn(option: string): boolean {
+  const name = option.slice(2).split('=', 1)[0] ?? '';
+  return OWN_OPTIONS.some((own) => own.startsWith(name));
+}
 const sbatchOption = z
   .string()
   .max(1000)
-  .regex(/^--?[A-Za-z][^\p{Cc}]*$/u, 'is one option of sbatch, like --exclusive or --mem=0')
-  .refine((option) => !OWN_OPTIONS.test(option), 'is an option that Drover sets by itself');
+  .regex(/^--[a-z][a-z-]*(=[^\p{Cc}]*)?$/u, 'is one option of sbatch, like --exclusive or --mem=0')
+  .refine((option) => !isOwn(option), 'is an option that Drover sets by itself');
 
 /** Slurm's own limit, a year. */
 const LONGEST_TIME_MS = 365 * 24 * 60 * MINUTE;

@@ -61,8 +61,7 @@ export function createLogins(site: SlurmSite, folder: string): Logins {
     async of(account) {
       const before = known.get(account);
       if (before) return before;
-      const sinfo = [...versionCommand(site), '--version'];
-      const words = ['/bin/sh', '-c', LOOK, 'sh', folder, ...sinfo];
+      const words = ['/bin/sh', '-c', LOOK, 'sh', folder, site.path('sinfo'), '--version'];
       const result = await site.ask({ words, account });
       if (result.kind !== 'ended' || result.code !== 0) return refusalOf('sinfo', result);
       const field = (name: string): string =>
@@ -76,9 +75,4 @@ export function createLogins(site: SlurmSite, folder: string): Logins {
       return login;
     },
   };
-}
-
-function versionCommand({ settings }: SlurmSite): string[] {
-  const folder = settings.commandFolder.replace(/\/+$/, '');
-  return [folder ? `${folder}/sinfo` : 'sinfo'];
 }

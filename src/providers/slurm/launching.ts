@@ -9,7 +9,7 @@ import { accountFor, type Login, type Logins } from './accounts.ts';
 import { askQueue, ownJobs } from './listing.ts';
 import type { JobNames } from './names.ts';
 import { sbatchOptions, type Asked } from './options.ts';
-import { problemOf, refusalOf, refused, submissionRefused, type Refused } from './refusals.ts';
+import { refusalOf, refused, submissionRefused, type Refused } from './refusals.ts';
 import { nodesOf, readReservations, windowFor, type Reservation } from './reservations.ts';
 import type { SlurmSite } from './site.ts';
 import { renderTemplate } from './template.ts';
@@ -91,7 +91,7 @@ async function submit(
   }
   const { account } = as;
   const result = await site.submit({
-    ...{ words: ['sbatch', ...options], account, stdin: rendered.script },
+    ...{ words: [site.path('sbatch'), ...options], account, stdin: rendered.script },
   });
   if (result.kind !== 'ended' || result.code !== 0) return submissionRefused(result);
   return launched(result.stdout, batch, rendered.shown);
@@ -114,24 +114,20 @@ interface Surroundings {
   nodes: string[];
 }
 
+const SURROUNDINGS =
+  `"$1" --oneliner show reservation || exit; printf '\\n'; ` + '"$2" --noheader "--format=%P|%N"';
+
 export async function askSurroundings(
   site: SlurmSite,
   partition: string,
 ): Promise<Surroundings | Refused> {
-  const ask = (...words: string[]) => site.ask({ words, account: '' });
-  const [reservations, nodes] = await Promise.all([
-    ask('scontrol', '--oneliner', 'show', 'reservation'),
-    ask('sinfo', '--noheader', '--format=%P|%N'),
-  ]);
-  if (problemOf('scontrol', reservations) !== undefined) return refusalOf('scontrol', reservations);
-  if (problemOf('sinfo', nodes) !== undefined) return refusalOf('sinfo', nodes);
-  if (reservations.kind !== 'ended' || nodes.kind !== 'ended') {
-    return refused('unreachable', `${site.where} did not answer`);
-  }
-  return {
-    reservations: readReservations(reservations.stdout),
-    nodes: nodesOf(nodes.stdout, partition),
-  };
+  const programs = [site.path('scontrol'), site.path('sinfo')];
+  const words = ['/bin/sh', '-c', SURROUNDINGS, 'sh', ...programs];
+  const result = await site.ask({ words, account: '' });
+  if (result.kind !== 'ended' || result.code !== 0) return refusalOf('scontrol', result);
+  // The lines of the two look unlike each other, so each takes its own.
+  const { stdout } = result;
+  return { reservations: readReservations(stdout), nodes: nodesOf(stdout, partition) };
 }
 
 /** How long it is asked for, and which nodes it keeps away from. */

@@ -1,10 +1,9 @@
 /** Our jobs at a site, and for those who look, everybody's: asked of squeue, told as machines. */
 import type { Listing, Machine, OtherWork } from '../contract.ts';
-import type { RunResult } from '../remote/contract.ts';
 import type { JobNames } from './names.ts';
 import { DETAIL_FORMAT, QUEUE_FORMAT, readDetails, readQueue } from './queue.ts';
-import type { JobDetail, Queue, QueuedJob } from './queue.ts';
-import { problemOf } from './refusals.ts';
+import type { JobDetail, QueuedJob } from './queue.ts';
+import { refusalOf } from './refusals.ts';
 import type { SlurmSite } from './site.ts';
 import { meaningOf } from './states.ts';
 
@@ -19,7 +18,28 @@ export interface Asker {
   user: string;
 }
 
-const ALL_STATES = ['squeue', '--array', '--states=all'];
+export interface Answer {
+  jobs: QueuedJob[];
+  /** By id; empty where this Slurm cannot tell, or nothing is ours. */
+  details: Map<string, JobDetail>;
+}
+
+/** Printed between the parts; stands in no name. */
+const PART = '\u001E';
+/** One call for both, and the second only where something is ours: squeue costs the site. */
+const LOOK = `
+prefix=$1 format=$2 details=$3
+shift 3
+found=$("$@" "--format=$format") || exit
+printf '%s\\n' "$found"
+case $found in
+*"$prefix"*)
+  printf '\\036\\n'
+  "$@" --noheader "--Format=$details"
+  printf '\\036%s\\n' $?
+  ;;
+esac
+`;
 
 /** Never by id: an id that is gone would be an error. */
 export async function askQueue(
@@ -27,31 +47,24 @@ export async function askQueue(
   { account, user }: Asker,
   names: JobNames,
   jobName = '',
-): Promise<Queue> {
+): Promise<Answer | { problem: string }> {
   const filters = [...(user ? [`--user=${user}`] : []), ...(jobName ? [`--name=${jobName}`] : [])];
-  const words = [...ALL_STATES, ...filters, `--format=${QUEUE_FORMAT}`];
+  const squeue = [site.path('squeue'), '--array', '--states=all', ...filters];
+  const formats = [names.prefix, QUEUE_FORMAT, DETAIL_FORMAT];
+  const words = ['/bin/sh', '-c', LOOK, 'sh', ...formats, ...squeue];
   const result = await site.ask({ words, account });
-  const problem = problemOf('squeue', result);
-  if (problem !== undefined) return { problem };
-  return readQueue(stdoutOf(result), names.prefix);
-}
-
-/** Empty where this Slurm cannot tell; a failure is one of the whole list. */
-export async function askDetails(
-  site: SlurmSite,
-  { account, user }: Asker,
-): Promise<Map<string, JobDetail> | { problem: string }> {
-  const whose = user ? [`--user=${user}`] : [];
-  const words = [...ALL_STATES, '--noheader', ...whose, `--Format=${DETAIL_FORMAT}`];
-  const result = await site.ask({ words, account });
-  const problem = problemOf('squeue', result);
-  if (problem === undefined) return readDetails(stdoutOf(result));
-  const isOld = result.kind === 'ended' && /format|invalid|unrecognized/i.test(result.stderr);
-  return isOld ? new Map() : { problem };
-}
-
-function stdoutOf(result: RunResult): string {
-  return result.kind === 'ended' ? result.stdout : '';
+  if (result.kind !== 'ended' || result.code !== 0) {
+    return { problem: refusalOf('squeue', result).reason };
+  }
+  const [first = '', second = '', code = '0'] = result.stdout.split(PART);
+  const queue = readQueue(first, names.prefix);
+  if ('problem' in queue) return queue;
+  // An older Slurm says that it has no such columns; anything else is a failure of the whole.
+  const isOld = /format|invalid|unrecognized/i.test(result.stderr);
+  if (Number(code) !== 0 && !isOld) {
+    return { problem: refusalOf('squeue', { ...result, code: Number(code) }).reason };
+  }
+  return { jobs: queue.jobs, details: readDetails(second) };
 }
 
 export interface OwnJob {

@@ -9,7 +9,7 @@ import type { Capabilities, DestroyRequest, DestroyResult } from '../contract.ts
 import type { Listing, MachineRef, Provider } from '../contract.ts';
 import { accountsOf, createLogins, type Logins } from './accounts.ts';
 import { askSurroundings, createLaunch } from './launching.ts';
-import { askDetails, askQueue, machineOf, othersOf, ownJobs, unknown } from './listing.ts';
+import { askQueue, machineOf, othersOf, ownJobs, unknown } from './listing.ts';
 import type { Asker, OwnJob } from './listing.ts';
 import { batchOf, createJobNames, type JobNames } from './names.ts';
 import type { JobDetail, QueuedJob } from './queue.ts';
@@ -54,7 +54,7 @@ export function createSlurmProvider(options: SlurmProviderOptions): Provider {
     capabilities: CAPABILITIES,
     launch: createLaunch({ ...options, names, logins }),
     async list(): Promise<Listing> {
-      const [found, words] = await Promise.all([queue.read(true), notice()]);
+      const [found, words] = await Promise.all([queue.read(), notice()]);
       if ('problem' in found) return unknown(found.problem);
       const { own, jobs, details } = found;
       const machines = own.map((one) => machineOf(one, details.get(one.job.id)));
@@ -77,7 +77,7 @@ interface Found {
 }
 
 interface QueueReader {
-  read(withDetails: boolean): Promise<Found | { problem: string }>;
+  read(): Promise<Found | { problem: string }>;
 }
 
 function createQueueReader(
@@ -92,7 +92,7 @@ function createQueueReader(
     if (settings.observeOnly) return [{ account: '', user: '' }];
     if (accounts.length === 1) return [{ account: '', user: own.user }];
     // Where jobs are private, ours of another account are shown to that one alone.
-    const all = await site.ask({ words: ['scontrol', 'show', 'config'], account: '' });
+    const all = await site.ask({ words: [site.path('scontrol'), 'show', 'config'], account: '' });
     if (problemOf('scontrol', all) === undefined && all.kind === 'ended') {
       const isPrivate = /^\s*PrivateData\s*=.*\bjobs\b/m.test(all.stdout);
       if (!isPrivate) return [{ account: '', user: '' }];
@@ -100,23 +100,17 @@ function createQueueReader(
     return accounts.map((account) => ({ account, user: account || own.user }));
   };
   return {
-    async read(withDetails) {
+    async read() {
       const all = await askers();
       if ('kind' in all) return { problem: all.reason };
-      const queues = await Promise.all(all.map((asker) => askQueue(site, asker, names)));
       const jobs: QueuedJob[] = [];
-      for (const one of queues) {
+      const details = new Map<string, JobDetail>();
+      for (const one of await Promise.all(all.map((asker) => askQueue(site, asker, names)))) {
         if ('problem' in one) return one;
         jobs.push(...one.jobs);
+        for (const [id, detail] of one.details) details.set(id, detail);
       }
-      const own = ownJobs(jobs, names);
-      const details = new Map<string, JobDetail>();
-      if (!withDetails || own.length === 0) return { jobs, own, details };
-      for (const one of await Promise.all(all.map((asker) => askDetails(site, asker)))) {
-        if ('problem' in one) return one;
-        for (const [id, detail] of one) details.set(id, detail);
-      }
-      return { jobs, own, details };
+      return { jobs, own: ownJobs(jobs, names), details };
     },
   };
 }
@@ -131,7 +125,7 @@ async function destroy(
   logins: Logins,
   { machines }: DestroyRequest,
 ): Promise<DestroyResult> {
-  const found = await queue.read(false);
+  const found = await queue.read();
   if ('problem' in found) return { kind: 'unknown', reason: found.problem };
   const me = await logins.of('');
   if ('kind' in me) return { kind: 'unknown', reason: me.reason };
@@ -146,7 +140,7 @@ async function destroy(
   }
   for (const [account, ids] of idsOf) {
     for (let at = 0; at < ids.length; at += CANCELLED_AT_ONCE) {
-      const words = ['scancel', ...ids.slice(at, at + CANCELLED_AT_ONCE)];
+      const words = [site.path('scancel'), ...ids.slice(at, at + CANCELLED_AT_ONCE)];
       const result = await site.ask({ words, account });
       const problem = problemOf('scancel', result);
       // One that ended meanwhile is what was wanted.
@@ -165,7 +159,7 @@ async function output(
   names: JobNames,
   { label, handle }: MachineRef,
 ): Promise<string> {
-  const found = await queue.read(false);
+  const found = await queue.read();
   const own = 'problem' in found ? undefined : found.own.find((one) => one.label === label);
   const me = await logins.of('');
   if ('kind' in me) return me.reason;

@@ -8,6 +8,7 @@ import type { Random } from '../../lib/random.ts';
 import type { SlurmSiteSettings } from '../../model/slurmSettings.ts';
 import type { RemoteShell, RunResult } from '../remote/contract.ts';
 import { createLocalShell } from '../remote/localShell.ts';
+import type { Backoff } from '../remote/sshConnection.ts';
 import { createSshShell } from '../remote/sshShell.ts';
 
 export interface SlurmSite {
@@ -15,6 +16,8 @@ export interface SlurmSite {
   readonly settings: SlurmSiteSettings;
   /** For people: `this machine`, or `user@host:22`. */
   readonly where: string;
+  /** Where a program of Slurm's is. */
+  path(program: string): string;
   /** Asks something. Times are printed in UTC. */
   ask(command: SiteCommand): Promise<RunResult>;
   /**
@@ -26,7 +29,6 @@ export interface SlurmSite {
 }
 
 export interface SiteCommand {
-  /** The program and its arguments; Slurm's own are looked for in the site's folder. */
   words: readonly string[];
   /** A Unix account; empty: our own. */
   account: string;
@@ -36,6 +38,8 @@ export interface SiteCommand {
 export interface SiteOptions {
   name: string;
   settings: SlurmSiteSettings;
+  /** How long a login node that did not let us in is left alone. */
+  backoff?: Backoff;
   clock: Clock;
   random: Random;
   log: Log;
@@ -53,23 +57,23 @@ const AT_HOME = 'USER=$(id -un); LOGNAME=$USER; eval "HOME=~$USER"; export HOME 
 const GO_HOME = 'cd "$HOME" 2>/dev/null || cd /; ';
 
 export function openSlurmSite(options: SiteOptions): SlurmSite {
-  const { name, settings, clock, random, log } = options;
+  const { name, settings, backoff, clock, random, log } = options;
   const shells = new Map<string, RemoteShell>();
   const open = (user: string): RemoteShell => {
     const known = shells.get(user);
     if (known) return known;
     const { ssh } = settings;
+    const rest = { clock, random, log, ...(backoff ? { backoff } : {}) };
     const shell = ssh
-      ? createSshShell({ destination: { ...ssh, user: user || ssh.user }, clock, random, log })
-      : createLocalShell({ clock, random });
+      ? createSshShell({ destination: { ...ssh, user: user || ssh.user }, ...rest })
+      : createLocalShell(rest);
     shells.set(user, shell);
     return shell;
   };
   const run = (script: string, { words, account, stdin }: SiteCommand): Promise<RunResult> => {
-    const [program = '', ...rest] = words;
     const { slurmConf, commandTimeoutMs: timeoutMs } = settings;
     const conf = slurmConf ? [`SLURM_CONF=${slurmConf}`] : [];
-    const full = [...conf, pathOf(settings, program), ...rest];
+    const full = [...conf, ...words];
     const prepared = (account ? AT_HOME : '') + GO_HOME + script;
     const command = [...become(settings, account), '/bin/sh', '-c', prepared, 'sh', ...full];
     const shell = open(account && settings.become === 'login' ? account : '');
@@ -79,6 +83,7 @@ export function openSlurmSite(options: SiteOptions): SlurmSite {
     name,
     settings,
     where: open('').name,
+    path: (program) => pathOf(settings, program),
     ask: (command) => run('exec env TZ=UTC LC_ALL=C "$@"', command),
     submit: (command) => run(WITH_LITTLE, command),
     async close() {
@@ -109,11 +114,8 @@ export function openSlurmSites(
   };
 }
 
-const SLURM_COMMANDS = /^(sbatch|squeue|scancel|scontrol|sinfo)$/;
-
 function pathOf({ commandFolder }: SlurmSiteSettings, program: string): string {
-  const isSlurm = commandFolder !== '' && SLURM_COMMANDS.test(program);
-  return isSlurm ? `${commandFolder.replace(/\/+$/, '')}/${program}` : program;
+  return commandFolder === '' ? program : `${commandFolder.replace(/\/+$/, '')}/${program}`;
 }
 
 function become({ become: how }: SlurmSiteSettings, account: string): string[] {

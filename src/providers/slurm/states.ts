@@ -53,6 +53,7 @@ const STUCK: [RegExp, string][] = [
     /launch failed requeued held/i,
     'its node failed to start it: see slurmd there, then release it',
   ],
+  [/requeued in held state/i, 'it is held: scontrol release it, or let Drover cancel it'],
   [/^JobHoldMaxRequeue/, 'it was requeued too often: see the output of the job, then release it'],
   [/^PartitionNodeLimit/, 'it asks for more nodes than the partition gives'],
   [/^PartitionTimeLimit/, 'it asks for more time than the partition gives: lower timeLimitMs'],
