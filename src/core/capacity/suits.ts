@@ -22,9 +22,14 @@ export interface Standing {
   brings: WorkerResources;
 }
 
-export function standingOf(pool: CapacityPool, request: PlacementRequest): Standing {
-  const brings = broughtFor(pool, request.resources);
-  const machine = machineOf(pool, brings);
+export function standingOf(
+  pool: CapacityPool,
+  request: PlacementRequest,
+  exact = exactly(request.resources),
+): Standing {
+  const brings = pool.mode === 'agents' && pool.size ? pool.size : exact;
+  const most = pool.mode === 'agents' ? pool.size : pool.largest;
+  const machine = machineOf(pool, most ?? exact);
   const closed = closedTo(pool, machine, request);
   return {
     closed,
@@ -36,7 +41,7 @@ export function standingOf(pool: CapacityPool, request: PlacementRequest): Stand
   };
 }
 
-/** A worker as the pool would bring it. Its name is not known before. */
+/** The largest worker that the pool would bring. Its name is not known before. */
 function machineOf(pool: CapacityPool, resources: WorkerResources): PlannerWorker {
   return {
     id: '' as WorkerId,
@@ -52,12 +57,13 @@ function machineOf(pool: CapacityPool, resources: WorkerResources): PlannerWorke
   };
 }
 
-function broughtFor({ mode, size }: CapacityPool, resources: ResourceRequest): WorkerResources {
-  return mode === 'agents' && size ? size : exactly(resources);
-}
-
 /** A worker that has what is asked for and nothing else. */
-function exactly({ cpuMillis, memoryBytes, device, ports }: ResourceRequest): WorkerResources {
+export function exactly({
+  cpuMillis,
+  memoryBytes,
+  device,
+  ports,
+}: ResourceRequest): WorkerResources {
   const devices = Array.from({ length: device?.count ?? 0 }, (_, index) => ({
     index,
     kind: device?.kind ?? ('gpu' as const),
@@ -109,8 +115,7 @@ function refusalOf(
   if (pool.mode === 'job' && request.gangSize > 1 && !pool.gangs) {
     return unsuited(pool, 'each of its instances is one machine for one task, and this is a gang');
   }
-  const most = pool.mode === 'job' ? pool.largest : pool.size;
-  const short = most && tooSmall({ ...machine, resources: most }, request);
+  const short = tooSmall(machine, request);
   return short ? unsuited(pool, tooSmallWords(short)) : null;
 }
 
