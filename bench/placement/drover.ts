@@ -49,6 +49,7 @@ export function workerOf(node: TraceNode, at: number): PlannerWorker {
     terms: OPEN_TERMS,
     deviceHourMicros: 0,
     cpuHourMicros: 0,
+    lasts: null,
     open: true,
   };
 }

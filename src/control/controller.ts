@@ -9,6 +9,7 @@ import type { IdleRule } from '../model/jobParts.ts';
 import { SCOPES } from '../model/token.ts';
 import type { Timers } from '../protocol/agent.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
+import type { PoolCalls } from '../protocol/pools.ts';
 import type { Minter } from '../exchange/mint.ts';
 import { NO_POLICY, type PolicySource } from '../protocol/policy.ts';
 import type { SecretSource } from '../secrets/contract.ts';
@@ -30,13 +31,23 @@ import { createMetrics } from './metrics.ts';
 import { createMutate, type Mutate } from './mutate.ts';
 import { createNoticeLoop, type Channels } from './notices.ts';
 import type { Planner } from './planner.ts';
+import type { Launching } from './pools/launching.ts';
+import { createPools } from './pools.ts';
+import { startPoolLoops } from './pools/loops.ts';
+import type { ManagedPool } from './pools/pool.ts';
 import { receiptOfEnded } from './receipts.ts';
 import { createScheduleStep } from './schedule.ts';
 import { hashSecret } from './secrets.ts';
 import { Sessions } from './sessions.ts';
 import { Tunnels } from './tunnels.ts';
 
-type LoopPeriod = 'scheduleMs' | 'leasesMs' | 'deadlinesMs' | 'chargesMs' | 'noticesMs';
+type LoopPeriod =
+  | 'scheduleMs'
+  | 'leasesMs'
+  | 'deadlinesMs'
+  | 'chargesMs'
+  | 'noticesMs'
+  | 'capacityMs';
 
 export interface ControllerSettings {
   clusterName: string;
@@ -67,6 +78,8 @@ export interface ControllerOptions {
   channels?: Channels;
   /** What the site fills in and refuses; absent: nothing. */
   policy?: PolicySource;
+  /** Pools that bring machines by themselves; absent: none do. */
+  fleet?: { pools: readonly ManagedPool[]; launching: Launching };
   clock: Clock;
   random: Random;
   log: Log;
@@ -77,6 +90,7 @@ export interface ControllerOptions {
 
 export interface Controller {
   coordinator: Coordinator;
+  pools: PoolCalls;
   state: State;
   mutate: Mutate;
   durable(): Promise<void>;
@@ -116,7 +130,12 @@ export function createController(options: ControllerOptions): Controller {
   const checkpointAsks = new CheckpointAsks();
   const core = { state, mutate, committer, sessions, clock, random, checkpointAsks };
   const { timers, idleDevices = null } = settings;
-  const agents = createAgents({ ...core, tunnels, timers, idleDevices });
+  const { fleet } = options;
+  const joinSecrets = fleet?.launching.joinSecrets;
+  const attributesOf = (pool: string): Record<string, string> =>
+    fleet?.pools.find(({ name }) => name === pool)?.settings.attributes ?? {};
+  const machines = { joinSecrets, attributesOf };
+  const agents = createAgents({ ...core, ...machines, tunnels, timers, idleDevices });
   const loops: Loop[] = [];
   const metrics = createMetrics({ ...core, loops: () => loops });
   const loop = (name: string, periodMs: number, step: () => Promise<void>): Loop => {
@@ -136,15 +155,21 @@ export function createController(options: ControllerOptions): Controller {
     receipt: (tenant, job) => receiptOfEnded(history, tenant, job),
   });
   const noticeLoop = loop('notices', settings.loops.noticesMs, () => notices.step());
+  const poolLoops = startPoolLoops({
+    ...{ ...core, planner, settled, log, startLoop: loop },
+    ...(fleet ?? { pools: [], launching: null }),
+    capacityMs: settings.loops.capacityMs,
+  });
   scheduleLoop.hint();
   // Wakes noted during the rebuild are for calls that cannot be parked yet.
   state.wake.clear();
 
-  const parts = { core, jobs, agents, tunnels, loops, metrics, reasons, settled };
+  const parts = { core, jobs, agents, tunnels, loops, metrics, reasons, settled, poolLoops };
   const coordinator = createCoordinator(options, parts);
 
   return {
     coordinator,
+    pools: createPools({ ...core, history, pools, loops: poolLoops }),
     state,
     mutate,
     durable: () => committer.durable(),

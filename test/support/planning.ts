@@ -39,6 +39,7 @@ export function worker(id: string, more: Partial<PlannerWorker> = {}): PlannerWo
     pool: 'default',
     network: 'lan',
     resources: { cpuMillis: 4000, memoryBytes: 4096, devices: [], portRange: [100, 199] },
+    lasts: null,
     open: true,
     ...more,
   };

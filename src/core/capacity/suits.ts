@@ -53,6 +53,8 @@ function machineOf(pool: CapacityPool, resources: WorkerResources): PlannerWorke
     terms: pool.terms,
     deviceHourMicros: pool.deviceHourMicros,
     cpuHourMicros: pool.cpuHourMicros,
+    // How long machines live is told by the pool, with words of its own.
+    lasts: null,
     open: true,
   };
 }

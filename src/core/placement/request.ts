@@ -22,7 +22,7 @@ export interface PlacementRequest {
   timeLimitMs: number;
   /** Stop notice that running work of this class gets. */
   graceMs: number;
-  /** The time it needs at least on a worker that ends; 0: nothing is known. */
+  /** How long it needs a worker at least, its grace included; 0: nobody knows. */
   neededMs: number;
 }
 
@@ -37,6 +37,8 @@ export interface PlannerWorker {
   /** Price in millionths for an hour of one whole device, and of one core. */
   deviceHourMicros: number;
   cpuHourMicros: number;
-  /** Online and not draining. */
+  /** How long it can be used at least; null: nobody knows of an end. */
+  lasts: { ms: number; assumedJobMs: number } | null;
+  /** Online, well and not draining. */
   open: boolean;
 }

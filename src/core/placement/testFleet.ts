@@ -27,6 +27,7 @@ export function testWorker(
     terms: OPEN_TERMS,
     deviceHourMicros: 0,
     cpuHourMicros: 0,
+    lasts: null,
     open: true,
     ...more,
     resources: {
