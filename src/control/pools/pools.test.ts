@@ -1,7 +1,7 @@
 /** Machines that come by themselves: the real controller and database, a fake provider, its time. */
 import { afterEach, describe, expect, test } from 'vitest';
 import { FleetWorld, type FleetWorldOptions } from '../../../test/support/fleetWorld.ts';
-import type { Observation } from '../../protocol/agent.ts';
+import type { TestAgent } from '../../../test/support/testController.ts';
 
 let world: FleetWorld;
 
@@ -24,9 +24,7 @@ describe('a pool that grows', () => {
     expect(why.sentence).toMatch(/^waiting for (a )?pretended machine/);
     await world.pass(120);
     expect(world.instances()).toMatchObject([{ state: 'JOINED', handle: /./ }]);
-    const agent = [...world.agents.values()][0]?.[0];
-    const uid = await running(agent);
-    await agent?.sync([{ uid, state: 'ENDED', cause: 'exited', exitCode: 0 }]);
+    await world.end(firstAgent(), 0);
     expect((await lab.clock.run(lab.it.getJob(lab.admin, job))).state).toBe('SUCCEEDED');
     await world.pass(150);
     expect(account.existing()).toEqual([]);
@@ -129,8 +127,7 @@ describe('what goes wrong', () => {
     const { test: lab, account } = await open();
     const [job = ''] = await lab.submit(work);
     await world.pass(120);
-    const uid = await running([...world.agents.values()][0]?.[0]);
-    expect(uid).not.toBe('');
+    expect(firstAgent().runs.size).toBe(1);
     account.existing()[0]?.vanish();
     await world.pass(150);
     const { items } = await lab.clock.run(lab.it.listAttempts(lab.admin, job, { limit: 10 }));
@@ -166,11 +163,8 @@ describe('what goes wrong', () => {
   });
 });
 
-/** The uid of what it was told to run, which it then says it runs. */
-async function running(agent: { sync: FleetSync } | undefined): Promise<string> {
-  const uid = (await agent?.sync())?.desired[0]?.uid ?? '';
-  if (uid !== '') await agent?.sync([{ uid, state: 'RUNNING' }]);
-  return uid;
+function firstAgent(): TestAgent {
+  const [agents] = world.agents.values();
+  if (!agents?.[0]) throw new Error('no machine has joined');
+  return agents[0];
 }
-
-type FleetSync = (observed?: Observation[]) => Promise<{ desired: { uid: string }[] }>;

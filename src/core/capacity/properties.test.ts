@@ -1,4 +1,5 @@
 /** Random pools, machines and demands: what must hold of every plan. */
+import type { DeviceRequest } from '../../model/resources.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { AttemptUid, WorkerId } from '../../model/ids.ts';
@@ -43,6 +44,7 @@ const nature = fc.record({
   network: fc.constantFrom('', '', null),
   terms: fc.record({
     tenants: fc.constantFrom<string[]>([], [], ['x']),
+    users: fc.constant<string[]>([]),
     interruptibleOnly: fc.constantFrom(false, false, true),
     marketplace: fc.boolean(),
   }),
@@ -104,7 +106,9 @@ const demand: fc.Arbitrary<Demand> = fc
         .record({
           cpuMillis: fc.constantFrom(500, 3000, 8000, 20_000),
           ports: fc.constantFrom(0, 0, 2),
-          device: fc.constantFrom(null, null, {}, { count: 2 }, { share: 300 }, { models: ['h1'] }),
+          device: fc.constantFrom<Partial<DeviceRequest> | null>(
+            ...[null, null, {}, { count: 2 }, { share: 300 }, { models: ['h1'] }],
+          ),
         })
         .map(({ device, ...amounts }) => wants(amounts, device)),
     }),

@@ -32,8 +32,11 @@ export function releasesOf(
     );
     for (const { id, state } of spare) if (state === 'coming') unwanted.push(id);
     releaseSpare(pool, spare, gone, nowMs, next);
+    const unused = new Set(gone.keys());
     if (pool.spend) releaseUnpaid(pool, gone, nowMs, next);
-    for (const [instance, reason] of gone) releases.push({ pool: pool.name, instance, reason });
+    for (const [instance, reason] of gone) {
+      releases.push({ pool: pool.name, instance, reason, unpaid: !unused.has(instance) });
+    }
   }
   return { releases, unwanted };
 }
