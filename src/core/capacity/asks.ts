@@ -35,7 +35,8 @@ export class Asks {
     this.#nowMs = nowMs;
     this.#byTenant = pools.some(({ terms }) => terms.tenants.length > 0);
     this.#byUser = pools.some(
-      ({ perUser, instances }) => perUser || instances.some(({ runAs }) => runAs !== ''),
+      ({ perUser, terms, instances }) =>
+        perUser || terms.users.length > 0 || instances.some(({ runAs }) => runAs !== ''),
     );
   }
 

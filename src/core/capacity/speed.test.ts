@@ -6,8 +6,8 @@ import { planCapacity } from './plan.ts';
 import { busy, idle, machine, MINUTE, NOW, testDemand, testInstance } from './testCapacity.ts';
 import { testPool } from './testCapacity.ts';
 
-/** Generous: the figure below is a tenth of it on two cores that others use too. */
-const MOST_MS = 3000;
+/** Generous: alone it takes 0.3 s, and four times that on cores that others use. */
+const MOST_MS = 5000;
 
 test('10,000 demands, 20 pools, 2,000 instances', () => {
   planSite(1000);

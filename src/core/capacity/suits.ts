@@ -54,6 +54,7 @@ function machineOf(pool: CapacityPool, resources: WorkerResources): PlannerWorke
     deviceHourMicros: pool.deviceHourMicros,
     cpuHourMicros: pool.cpuHourMicros,
     // How long machines live is told by the pool, with words of its own.
+    // Whether its machines live long enough is told apart below, in words of its own.
     lasts: null,
     open: true,
   };
@@ -92,6 +93,7 @@ function closedTo(
       return unsuited(pool, `its machines are not known to have ${missing && wordsOf(missing)}`);
     }
     case 'closed':
+    case 'ends':
     case null:
       break;
   }
@@ -100,9 +102,14 @@ function closedTo(
   return request.gangSize > 1 ? closedToGang(pool, request) : null;
 }
 
-/** Members of a gang must reach each other, and share what they ask to share. */
+/**
+ * Members of a gang must reach each other, and share what they ask to share. Workers of one
+ * instance do.
+ */
 function closedToGang(pool: CapacityPool, { placement }: PlacementRequest): PoolReason | null {
-  if (pool.network === null) return unsuited(pool, 'its machines do not reach each other');
+  if (pool.network === null && pool.mode === 'agents') {
+    return unsuited(pool, 'its machines are not known to reach each other (network)');
+  }
   const { locality } = placement;
   if (locality === '' || locality === 'network' || locality === 'pool') return null;
   if (Object.hasOwn(pool.attributes, locality)) return null;
