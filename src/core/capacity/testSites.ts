@@ -84,8 +84,6 @@ const constraint: fc.Arbitrary<Constraint> = fc.record({
   preferred: fc.boolean(),
 });
 
-const MODEL: Partial<DeviceRequest> = { models: ['h1'] };
-
 const demand: fc.Arbitrary<Demand> = fc
   .record({
     units: fc.integer({ min: 1, max: 12 }),
