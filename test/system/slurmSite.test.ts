@@ -199,7 +199,7 @@ describe.runIf(behindSsh)('a site behind ssh', () => {
     );
   });
 
-  test('a connection that breaks during a submission leaves it unknown; it is found later', async () => {
+  test('a connection that breaks mid-submission leaves it unknown; it is found later', async () => {
     const commandFolder = world.slowSbatch();
     const pool = world.pool(world.site('breaking', { ssh: ssh(), commandFolder }), {}, 'breaking');
     const batch = batchOfJobs();

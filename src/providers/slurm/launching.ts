@@ -30,9 +30,9 @@ const SHORTEST_MS = 10 * 60_000;
 const MARGIN_MS = 2 * 60_000;
 
 export function createLaunch(parts: Launching): (batch: LaunchBatch) => Promise<LaunchResult> {
-  const { settings, site, logins } = parts;
-  /** Batches whose submission may have been heard. */
-  const maybeSent = new Set<string>();
+  const { settings, site, logins, clock } = parts;
+  /** Batches whose submission may have been heard, and until when it may still be under way. */
+  const maybeSent = new Map<string, number>();
   return async (batch) => {
     if (settings.observeOnly) {
       return refused('configuration', 'this pool only observes (slurm.observeOnly)');
@@ -40,10 +40,13 @@ export function createLaunch(parts: Launching): (batch: LaunchBatch) => Promise<
     const account = accountFor(batch.runAs, site, settings);
     if (typeof account !== 'string') return account;
     const login = await logins.of(account);
-    if ('kind' in login) return maybe(maybeSent.has(batch.id), login);
-    const result = await submit(parts, batch, { account, login }, maybeSent.has(batch.id));
-    if (result.kind === 'unknown') maybeSent.add(batch.id);
-    else if (result.kind === 'launched') maybeSent.delete(batch.id);
+    const sentUntilMs = maybeSent.get(batch.id);
+    if ('kind' in login) return maybe(sentUntilMs !== undefined, login);
+    const result = await submit(parts, batch, { account, login }, sentUntilMs);
+    if (result.kind !== 'unknown') maybeSent.delete(batch.id);
+    else if (sentUntilMs === undefined) {
+      maybeSent.set(batch.id, clock.bootMs() + site.settings.commandTimeoutMs);
+    }
     return result;
   };
 }
@@ -62,8 +65,9 @@ async function submit(
   parts: Launching,
   batch: LaunchBatch,
   as: As,
-  wasSent: boolean,
+  sentUntilMs: number | undefined,
 ): Promise<LaunchResult> {
+  const wasSent = sentUntilMs !== undefined;
   const { settings, site, names, clusterId, pool, clock } = parts;
   const asker = { account: as.account, user: as.login.user };
   const [before, surroundings] = await Promise.all([
@@ -89,12 +93,19 @@ async function submit(
     const handles = batch.intents.map(({ label }) => found.get(label) ?? '');
     return { kind: 'launched', handles, script: rendered.shown };
   }
-  const { account } = as;
-  const result = await site.submit({
-    ...{ words: [site.path('sbatch'), ...options], account, stdin: rendered.script },
-  });
+  if (wasSent && clock.bootMs() < sentUntilMs) {
+    return { kind: 'unknown', reason: 'an earlier submission may still be under way' };
+  }
+  const words = [...limited(site), site.path('sbatch'), ...options];
+  const result = await site.submit({ words, account: as.account, stdin: rendered.script });
   if (result.kind !== 'ended' || result.code !== 0) return submissionRefused(result);
   return launched(result.stdout, batch, rendered.shown);
+}
+
+/** Also where the connection is lost it ends in time: nothing comes after it was given up. */
+function limited({ settings }: SlurmSite): string[] {
+  const seconds = Math.max(1, Math.floor(settings.commandTimeoutMs / 1000));
+  return ['timeout', '-s', 'KILL', String(seconds)];
 }
 
 /** `4711`, or `4711;cluster` where there are several; sites may print more before it. */
@@ -114,8 +125,11 @@ interface Surroundings {
   nodes: string[];
 }
 
-const SURROUNDINGS =
-  `"$1" --oneliner show reservation || exit; printf '\\n'; ` + '"$2" --noheader "--format=%P|%N"';
+const SURROUNDINGS = `
+"$1" --oneliner show reservation || exit
+echo
+"$2" --noheader "--format=%P|%N"
+`;
 
 export async function askSurroundings(
   site: SlurmSite,

@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { silentLog as log } from '../../lib/log.ts';
-import { systemClock as clock } from '../../lib/clock.ts';
+import { systemClock, type Clock } from '../../lib/clock.ts';
 import { slurmPool, slurmSite } from '../../model/slurmSettings.ts';
 import type { LaunchBatch, Provider } from '../contract.ts';
 import type { RunResult } from '../remote/contract.ts';
@@ -44,11 +44,21 @@ function siteOf(replies: Replies): { site: SlurmSite; asked: SiteCommand[] } {
   return { site, asked };
 }
 
-function providerOf(replies: Replies, more: object = {}) {
+/** Time that passes when it is told to. */
+function handClock(): Clock & { advance(ms: number): void } {
+  let passedMs = 0;
+  return {
+    ...systemClock,
+    bootMs: () => passedMs,
+    advance: (ms) => void (passedMs += ms),
+  };
+}
+
+function providerOf(replies: Replies, more: object = {}, clock: Clock = systemClock) {
   const { site, asked } = siteOf(replies);
   const settings = slurmPool.parse({ site: 'lab', template: 'agents', ...more });
   const provider = createSlurmProvider({ pool: 'p', settings, site, clusterId: 'c', clock, log });
-  const sbatch = (): SiteCommand | undefined => asked.find(({ words }) => words[0] === 'sbatch');
+  const sbatch = (): SiteCommand | undefined => asked.find(({ words }) => words.includes('sbatch'));
   return { provider, asked, sbatch };
 }
 
@@ -100,11 +110,19 @@ describe('odd replies', () => {
 
   test('after a lost reply a refusal stays unknown until the queue was read', async () => {
     const replies: Replies = { sbatch: { kind: 'lost', reason: 'gone' } };
-    const { provider } = providerOf(replies);
+    const time = handClock();
+    const { provider } = providerOf(replies, {}, time);
     expect(await provider.launch(batch())).toMatchObject({ kind: 'unknown' });
     replies.queue = { kind: 'unreachable', problem: 'network', reason: 'no route' };
     expect(await provider.launch(batch())).toMatchObject({ kind: 'unknown', reason: 'no route' });
     expect(await provider.launch(batch({ id: 'i0b' }))).toMatchObject({ kind: 'refused' });
+    // The queue is read and it is not in it: it may still come, so it is not sent twice.
+    delete replies.queue;
+    const early = { kind: 'unknown', reason: expect.stringContaining('under way') };
+    expect(await provider.launch(batch())).toMatchObject(early);
+    replies.sbatch = ok('4711');
+    time.advance(60_000);
+    expect(await provider.launch(batch())).toMatchObject({ kind: 'launched' });
   });
 
   test('a login that says something else is no login', async () => {
@@ -143,7 +161,8 @@ describe('what is asked for', () => {
   ): Promise<string[]> => {
     const { provider, sbatch } = providerOf({}, settings);
     expect(await provider.launch(batch(more))).toMatchObject({ kind: 'launched' });
-    return [...(sbatch()?.words.slice(1) ?? [])];
+    const words = sbatch()?.words ?? [];
+    return words.slice(words.indexOf('sbatch') + 1);
   };
 
   test('carries the intent, the size, the time and the notice', async () => {

@@ -13,7 +13,7 @@ import { askQueue, machineOf, othersOf, ownJobs, unknown } from './listing.ts';
 import type { Asker, OwnJob } from './listing.ts';
 import { batchOf, createJobNames, type JobNames } from './names.ts';
 import type { JobDetail, QueuedJob } from './queue.ts';
-import { problemOf, type Refused } from './refusals.ts';
+import { problemOf, refusalOf, type Refused } from './refusals.ts';
 import { coming, told } from './reservations.ts';
 import type { SlurmSite } from './site.ts';
 import { meaningOf } from './states.ts';
@@ -85,18 +85,21 @@ function createQueueReader(
   names: JobNames,
   logins: Logins,
 ): QueueReader {
+  /** Where jobs are private, ours of another account are shown to that one alone. */
+  let arePublic: boolean | undefined;
   const askers = async (): Promise<Asker[] | Refused> => {
     const accounts = accountsOf(site, settings);
     const own = await logins.of('');
     if ('kind' in own) return own;
     if (settings.observeOnly) return [{ account: '', user: '' }];
     if (accounts.length === 1) return [{ account: '', user: own.user }];
-    // Where jobs are private, ours of another account are shown to that one alone.
-    const all = await site.ask({ words: [site.path('scontrol'), 'show', 'config'], account: '' });
-    if (problemOf('scontrol', all) === undefined && all.kind === 'ended') {
-      const isPrivate = /^\s*PrivateData\s*=.*\bjobs\b/m.test(all.stdout);
-      if (!isPrivate) return [{ account: '', user: '' }];
+    if (arePublic === undefined) {
+      const words = [site.path('scontrol'), 'show', 'config'];
+      const all = await site.ask({ words, account: '' });
+      if (all.kind !== 'ended' || all.code !== 0) return refusalOf('scontrol', all);
+      arePublic = !/^\s*PrivateData\s*=.*\bjobs\b/m.test(all.stdout);
     }
+    if (arePublic) return [{ account: '', user: '' }];
     return accounts.map((account) => ({ account, user: account || own.user }));
   };
   return {

@@ -48,7 +48,7 @@ describe('the list of jobs', () => {
 
   test('never throws, and never invents a job of ours', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 400 }), (noise) => {
+      fc.property(fc.string({ maxLength: 200 }), (noise) => {
         const queue = readQueue(`${HEADING}\n${noise}\n${ours('8')}`, PREFIX);
         if ('problem' in queue) return;
         const mine = queue.jobs.filter(({ name }) => name.startsWith(PREFIX));

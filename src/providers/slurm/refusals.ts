@@ -108,6 +108,9 @@ const MEANINGS: Meaning[] = [
 /** After these nobody knows whether the job is in the queue. */
 const MAYBE_SENT = /timed out|Zero Bytes|Unexpected message|Connection reset|Broken pipe/i;
 
+/** Exit codes of `timeout`, and of a shell whose command was killed. */
+const TIMED_OUT = new Set([124, 137]);
+
 /** What an answer of `program` other than success means before anything was submitted. */
 export function refusalOf(program: string, result: RunResult): Refused {
   if (result.kind === 'unreachable') {
@@ -128,8 +131,10 @@ export function refusalOf(program: string, result: RunResult): Refused {
 /** The same of the submission itself, after which it may be there all the same. */
 export function submissionRefused(result: RunResult): Refused | Unknown {
   if (result.kind === 'lost') return { kind: 'unknown', reason: `sbatch: ${result.reason}` };
-  if (result.kind === 'ended' && MAYBE_SENT.test(result.stderr)) {
-    return { kind: 'unknown', reason: `sbatch: ${lastWords(result.stderr)}` };
+  const wasEnded = result.kind === 'ended' && TIMED_OUT.has(result.code);
+  if (result.kind === 'ended' && (wasEnded || MAYBE_SENT.test(result.stderr))) {
+    const said = wasEnded ? 'it did not end in time' : lastWords(result.stderr);
+    return { kind: 'unknown', reason: `sbatch: ${said}` };
   }
   return refusalOf('sbatch', result);
 }

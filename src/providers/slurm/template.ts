@@ -14,7 +14,7 @@ import {
 import { slurmTime, type Asked } from './options.ts';
 
 /** What sbatch takes; it has a limit of its own on scripts, of 4 MiB unless set. */
-export const SCRIPT_BYTES = 4 * 1024 * 1024;
+const SCRIPT_BYTES = 4 * 1024 * 1024;
 const BUILT_IN = fileURLToPath(new URL('../../../deploy/slurm/', import.meta.url));
 const ENDING = '.sbatch.j2';
 /** Stands for the text with the token while the template is rendered. */
