@@ -17,7 +17,7 @@ export interface HealthOptions {
   log: Log;
 }
 
-/** Attempts that come sooner after each other share a look. */
+/** Attempts that come sooner after each other share a look; what drains is looked at so often. */
 export const REST_MS = 10_000;
 /** A check without an answer for this long is told of; after twice as long it drains. */
 export const ANSWER_LIMIT_MS = 45_000;
@@ -46,6 +46,7 @@ export class Health {
   #listeners: (() => void)[] = [];
   #resting = { every: false, gpu: false };
   #askedMeanwhile = { every: false, gpu: false };
+  #lookingAgain = false;
   #closed = false;
   /** Rises with every change; 0: nobody has looked yet. */
   version = 0;
@@ -188,6 +189,20 @@ export class Health {
       log.warn({ ...problem }, 'something is wrong with the machine');
     for (const { problem } of gone) log.info({ ...problem }, 'no longer wrong with the machine');
     if (gone.length > 0 || fresh.length > 0) this.#told();
+    if (this.isDraining) this.#lookAgain();
+  }
+
+  /** What keeps work away is looked at more often than the rest: it may be over. */
+  #lookAgain(): void {
+    if (this.#lookingAgain) return;
+    this.#lookingAgain = true;
+    this.#later(REST_MS, () => {
+      this.#lookingAgain = false;
+      const bad = this.#watched.filter(({ findings }) =>
+        findings.some(({ severity }) => severity === 'drain'),
+      );
+      for (const one of bad) void this.#run(one);
+    });
   }
 
   /** One that was there before keeps its words: else every look would have news to tell. */
