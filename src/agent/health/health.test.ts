@@ -80,7 +80,7 @@ describe('it is looked at', () => {
 });
 
 describe('problems', () => {
-  test('keep their words while their numbers change, and are told anew when they get worse', async () => {
+  test('keep their words while numbers change, and are told anew when worse', async () => {
     let free = 99;
     answers.disk = async () => [found('disk', { message: `${free--} MiB left`, severity: 'warn' })];
     await start();
@@ -120,7 +120,7 @@ describe('problems', () => {
   });
 });
 
-test('a check that hangs is told, then drains, and is not asked again until it answers', async () => {
+test('a check that hangs is told, then drains, and is left alone until it answers', async () => {
   await start();
   const stuck = Promise.withResolvers<Finding[]>();
   answers.devices = () => stuck.promise;
@@ -148,7 +148,7 @@ describe('an attempt', () => {
   const finish = (order: AttemptOrder, how = failed) =>
     createHealthStep(health).finish!({ order, how } as Finish);
 
-  test('does not start on a device that is broken, and goes elsewhere; on others it does', async () => {
+  test('does not start on a broken device, and goes elsewhere; on others it does', async () => {
     answers.devices = async () => [gpu1];
     await start();
     await expect(prepare(withGpu(0, 1))).rejects.toMatchObject({
@@ -221,7 +221,7 @@ describe('a sync', () => {
     await controller.admit();
   }
 
-  test('says all of it once, at once when it changes, and again to another controller', async () => {
+  test('says all of it once, soon after a change, and again to another controller', async () => {
     await start();
     await joined();
     expect(controller.last.request.health).toEqual({ problems: [] });

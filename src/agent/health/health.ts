@@ -1,6 +1,6 @@
 /**
- * Looks at the machine: all of it on a period, what is cheap also around attempts, whose start never
- * waits for it. One that hangs is itself a finding, and is not asked again while it does.
+ * Looks at the machine: all of it on a period, what is cheap also around attempts, whose start
+ * never waits for it. One that hangs is itself a finding, and is not asked again while it does.
  */
 import type { Clock, Timer } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';

@@ -20,7 +20,7 @@ export interface KernelLog {
 /** No record is longer, as the kernel cuts them. */
 const RECORD_BYTES = 8192;
 /** In one go; the rest comes with the next read. */
-export const RECORDS_AT_ONCE = 20_000;
+const RECORDS_AT_ONCE = 20_000;
 const TOOL_LIMIT_MS = 20_000;
 const TOOLS: readonly (readonly [string, ...string[]])[] = [
   ['dmesg'],

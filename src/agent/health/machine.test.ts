@@ -69,7 +69,8 @@ describe('memory', () => {
   };
   const meminfo = (kb: number): string => `MemTotal:  1000000 kB\nMemAvailable: ${kb} kB\n`;
   const pressure = (full: string): string =>
-    `some avg10=0.00 avg60=99.00 avg300=0.00 total=0\nfull avg10=0.00 avg60=${full} avg300=0.00 total=1\n`;
+    'some avg10=0.00 avg60=99.00 avg300=0.00 total=0\n' +
+    `full avg10=0.00 avg60=${full} avg300=0.00 total=1\n`;
 
   test('that is short is told, and never drains', async () => {
     expect(await look({ meminfo: meminfo(500_000), 'pressure/memory': pressure('0.00') })).toEqual(

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import type { Check, Finding } from './check.ts';
 
 /** Of a minute, in which nothing at all went on for want of memory. */
-export const STALLED_PERCENT = 20;
-export const LEAST_AVAILABLE_PERCENT = 2;
+const STALLED_PERCENT = 20;
+const LEAST_AVAILABLE_PERCENT = 2;
 
 export function createMemoryCheck(proc = '/proc'): Check {
   return {

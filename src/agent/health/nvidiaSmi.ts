@@ -19,7 +19,7 @@ const OPTIONAL = [
   'gpu_recovery_action',
 ] as const;
 type Needed = (typeof NEEDED)[number];
-export type GpuField = Needed | (typeof OPTIONAL)[number];
+type GpuField = Needed | (typeof OPTIONAL)[number];
 export type GpuRow = Record<Needed, string> & Partial<Record<GpuField, string>>;
 
 export type SmiAnswer =

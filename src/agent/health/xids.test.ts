@@ -51,7 +51,8 @@ describe('a check of the log', () => {
     const check = checkOf();
     expect(await check.look()).toEqual([]);
     say(LOST);
-    const words = `drain 2: GPU 2: Xid 79, the device fell off the bus and cannot be reached (${LOST})`;
+    const meaning = 'the device fell off the bus and cannot be reached';
+    const words = `drain 2: GPU 2: Xid 79, ${meaning} (${LOST})`;
     expect(brief(await check.look())).toEqual([words]);
     expect(brief(await check.look())).toEqual([words]);
     expect(brief(await checkOf().look())).toEqual([words]);
