@@ -21,7 +21,7 @@ import {
 
 const HOUR_MS = 3_600_000;
 const fresh = newHost({ id: 'default/n1', pool: 'default', name: 'n1' }, 0);
-const charged = (host: Host, atMs: number, fault: HostFault = 'unwell'): Host =>
+const charged = (host: Host, atMs: number, fault: HostFault = 'health-drain'): Host =>
   chargeHost(host, fault, 'Xid 79', atMs);
 
 test('one fault is borne, a second within the day is not, and time heals', () => {
@@ -41,7 +41,7 @@ test('two faults a week apart are not one bad host', () => {
 
 test('one thing that breaks shows often and counts about once', () => {
   let host = charged(fresh, 0);
-  for (let n = 0; n < 4; n++) host = charged(host, 1000 + n, 'attempt');
+  for (let n = 0; n < 4; n++) host = charged(host, 1000 + n, 'attempt-fault');
   expect(isAvoided(host, 2000)).toBe(false);
   expect(host.faults).toBe(5);
   expect(isAvoided(charged(host, SAME_FAULT_MS + 2000), SAME_FAULT_MS + 2000)).toBe(true);
@@ -71,7 +71,7 @@ describe("an operator's word", () => {
     const blocked = judgeHost(fresh, 'blocked', 0);
     expect(whyAvoided(blocked, 1000 * HOUR_MS)).toBe('host n1 is blocked by an operator');
     expect(isAvoided(creditHost(blocked, HOUR_MS, HOUR_MS), HOUR_MS)).toBe(true);
-    const cleared = judgeHost(judgeHost(bad, 'blocked', 0), 'none', 2 * HOUR_MS);
+    const cleared = judgeHost(judgeHost(bad, 'blocked', 0), 'clear', 2 * HOUR_MS);
     expect(isAvoided(cleared, 2 * HOUR_MS)).toBe(false);
     expect(cleared).toMatchObject({ verdict: 'none', penalty: 0, faults: 3 });
   });

@@ -7,15 +7,15 @@ import type { Host, HostVerdict } from '../model/host.ts';
 /** What can be held against a machine. */
 export const HOST_FAULTS = {
   /** Its instance failed and the provider or a probe says the machine was at fault. */
-  failed: { points: 1, words: 'its instance failed' },
+  'infra-fatal': { points: 1, words: 'its instance failed' },
   /** Its instance never became a worker: as often the network's or the provider's doing. */
   stalled: { points: 0.5, words: 'its instance never joined' },
   /** Its agent found it unfit for work, and said why. */
-  unwell: { points: 1, words: 'found unfit for work' },
+  'health-drain': { points: 1, words: 'found unfit for work' },
   /** An attempt failed there and its agent blames the machine. */
-  attempt: { points: 1, words: 'an attempt failed by its fault' },
+  'attempt-fault': { points: 1, words: 'an attempt failed by its fault' },
   /** It went silent with work on it: as often the network's doing, or somebody's who pulled it. */
-  silent: { points: 0.5, words: 'it went silent with work on it' },
+  'silent-loss': { points: 0.5, words: 'it went silent with work on it' },
 } as const;
 export type HostFault = keyof typeof HOST_FAULTS;
 
@@ -89,11 +89,15 @@ export function creditHost(host: Host, ranMs: number, nowMs: number): Host {
   };
 }
 
-/** `none` clears what an operator said before, and what was held against it; its counts stay. */
-export function judgeHost(host: Host, verdict: HostVerdict, nowMs: number): Host {
-  if (verdict !== 'none') return { ...host, verdict };
+/** `clear` forgets what was held against it, and what an operator said; its counts stay. */
+export function judgeHost(
+  host: Host,
+  word: Exclude<HostVerdict, 'none'> | 'clear',
+  nowMs: number,
+): Host {
+  if (word !== 'clear') return { ...host, verdict: word };
   const cleared = { penalty: 0, penaltyAtMs: nowMs, evidence: '', lastFaultAtMs: null };
-  return { ...host, verdict, ...cleared };
+  return { ...host, verdict: 'none', ...cleared };
 }
 
 /** Why nothing is to be started there, for a person; null: nothing speaks against it. */
