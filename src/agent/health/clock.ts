@@ -1,6 +1,7 @@
 /**
  * Whether the machine's clock is right, by the server's, and steady, by its own count since the
- * boot. No lease depends on it, but certificates, tokens and build tools of jobs do.
+ * boot. No lease depends on it, but certificates, tokens and build tools of jobs do. Where the
+ * server's own clock is seen to be set, it is not for the machines to stop.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Check, Finding } from './check.ts';
@@ -9,10 +10,12 @@ import type { Check, Finding } from './check.ts';
 export const CLOCK_WARN_MS = 10_000;
 /** Tokens and signed requests are refused. */
 export const CLOCK_DRAIN_MS = 5 * 60_000;
-/** Within one period; what corrects a clock gently stays far below. */
+/** Between two looks; what corrects a clock gently stays far below. */
 export const CLOCK_STEP_MS = 5000;
 /** How long a step is told. */
 export const CLOCK_STEP_SHOWN_MS = 10 * 60_000;
+/** Headers are cut to whole seconds: this is what they lack on average. */
+const HEADER_MS = 500;
 
 export interface ClockCheck {
   check: Check;
@@ -21,45 +24,51 @@ export interface ClockCheck {
 }
 
 export function createClockCheck(clock: Clock): ClockCheck {
-  let heard: { header: string; bootMs: number } | undefined;
+  let header = '';
+  /** The server's wall clock less our count since the boot; undefined: not heard of yet. */
+  let serverOffsetMs: number | undefined;
+  let serverWasSet = false;
   let offsetMs = clock.now() - clock.bootMs();
-  let stepped: { byMs: number; bootMs: number } | undefined;
+  let step: { byMs: number; bootMs: number } | undefined;
+
+  function heard(said: string): void {
+    // It changes once a second: the rest of the replies cost a comparison.
+    if (said === header) return;
+    header = said;
+    const heardMs = Date.parse(said) + HEADER_MS - clock.bootMs();
+    if (Number.isNaN(heardMs)) return;
+    // As well when another server answers now, with a clock of its own.
+    if (isStep(heardMs - (serverOffsetMs ?? heardMs))) serverWasSet = true;
+    serverOffsetMs = heardMs;
+  }
 
   function steps(): Finding[] {
     const before = offsetMs;
     offsetMs = clock.now() - clock.bootMs();
     const byMs = offsetMs - before;
-    if (Math.abs(byMs) >= CLOCK_STEP_MS) stepped = { byMs, bootMs: clock.bootMs() };
-    if (!stepped || clock.bootMs() - stepped.bootMs > CLOCK_STEP_SHOWN_MS) return [];
-    const way = stepped.byMs > 0 ? 'forward' : 'back';
-    const message = `the clock was set ${way} by ${seconds(stepped.byMs)}`;
-    return [finding(`step ${stepped.bootMs}`, 'warn', message)];
+    if (isStep(byMs)) step = { byMs, bootMs: clock.bootMs() };
+    if (!step || clock.bootMs() - step.bootMs > CLOCK_STEP_SHOWN_MS) return [];
+    const message = `the clock was set ${step.byMs > 0 ? 'forward' : 'back'} by ${seconds(step.byMs)}`;
+    return [finding(`step ${step.bootMs}`, 'warn', message)];
   }
 
   function difference(): Finding[] {
-    if (!heard) return [];
-    const serverMs = Date.parse(heard.header);
-    if (Number.isNaN(serverMs)) return [];
-    // A step since then shows at once, not at the next reply.
-    const heardAtMs = heard.bootMs + offsetMs;
-    // The header is cut to whole seconds.
-    const behindMs = serverMs + 500 - heardAtMs;
+    if (serverOffsetMs === undefined) return [];
+    const behindMs = serverOffsetMs - offsetMs;
     const apartMs = Math.abs(behindMs);
     if (apartMs < CLOCK_WARN_MS) return [];
     const way = behindMs > 0 ? 'behind' : 'ahead of';
-    const message = `the clock is ${seconds(apartMs)} ${way} the server's`;
-    return [finding(`apart ${way}`, apartMs < CLOCK_DRAIN_MS ? 'warn' : 'drain', message)];
+    const known = serverWasSet ? ', which was itself set meanwhile' : '';
+    const message = `the clock is ${seconds(apartMs)} ${way} the server's${known}`;
+    const drains = apartMs >= CLOCK_DRAIN_MS && !serverWasSet;
+    return [finding(`apart ${way}`, drains ? 'drain' : 'warn', message)];
   }
 
-  return {
-    check: { name: 'clock', around: 'every', look: async () => [...steps(), ...difference()] },
-    heard(header) {
-      // It changes once a second: the rest of the replies cost a comparison.
-      if (heard?.header === header) return;
-      heard = { header, bootMs: clock.bootMs() };
-    },
-  };
+  const look = async (): Promise<Finding[]> => [...steps(), ...difference()];
+  return { check: { name: 'clock', around: 'every', look }, heard };
 }
+
+const isStep = (byMs: number): boolean => Math.abs(byMs) >= CLOCK_STEP_MS;
 
 function finding(key: string, severity: Finding['severity'], message: string): Finding {
   return { check: 'clock', key, severity, message, blames: 'nobody' };

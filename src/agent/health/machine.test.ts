@@ -104,12 +104,30 @@ describe('the clock', () => {
     expect(await look()).toEqual([]);
     serverIs(1500);
     expect(await look()).toEqual([]);
-    serverIs(30_000);
-    expect((await look())[0]).toMatch(/^warn: the clock is (29|30|31) s behind the server's$/);
-    serverIs(-3_600_000);
-    expect((await look())[0]).toMatch(
-      /^drain: the clock is (3599|3600|3601) s ahead of the server's$/,
-    );
+  });
+
+  test.each([
+    [30_000, /^warn: the clock is (29|30|31) s behind the server's$/],
+    [-3_600_000, /^drain: the clock is (3599|3600|3601) s ahead of the server's$/],
+  ])('that is %d ms off is told', async (aheadMs, words) => {
+    const { clock, look, serverIs } = world();
+    for (let second = 0; second < 3; second++) {
+      serverIs(aheadMs);
+      await clock.advance(1000);
+    }
+    const found = await look();
+    expect(found).toHaveLength(1);
+    expect(found[0]).toMatch(words);
+  });
+
+  test("does not stop machines where it is the server's that was set", async () => {
+    const { clock, look, serverIs } = world();
+    serverIs(0);
+    await clock.advance(1000);
+    serverIs(7_200_000);
+    const found = await look();
+    expect(found[0]).toMatch(/^warn: the clock is 7\d\d\d s behind.*itself set meanwhile$/);
+    await clock.advance(1000);
     serverIs(0);
     expect(await look()).toEqual([]);
   });
