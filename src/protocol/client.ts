@@ -19,6 +19,7 @@ import type { Priority } from '../model/job.ts';
 import type { SubmittedSpec } from './jobSpec.ts';
 import type { MetricSeries } from './metrics.ts';
 import type { PolicyView } from './policy.ts';
+import { poolCalls } from './clientPools.ts';
 import type { ReceiptView } from './receipt.ts';
 import type { LeavingJobs, TenantInput, TenantView, UserInput, UserView } from './tenants.ts';
 import type { WhyView } from './why.ts';
@@ -161,6 +162,7 @@ export function createClient(options: HttpOptions) {
     usage: (query: UsageQuery) => get<UsageRow[]>('/v1/usage', { ...query }),
     policy: () => get<PolicyView>('/v1/policy'),
     listAudit: (page: PageOptions) => list<EventView>('/v1/audit', { ...page }),
+    ...poolCalls(options),
     listTenants: () => get<TenantView[]>('/v1/tenants'),
     setTenant: (name: string, body: Partial<TenantInput>) =>
       put<TenantView>(`/v1/tenants/${encodeURIComponent(name)}`, { body }),

@@ -1,5 +1,6 @@
 /** Random workers, tokens, clusters and readiness. */
 import * as fc from 'fast-check';
+import { HEALTH_SEVERITIES } from '../../src/model/health.ts';
 import { ROLE_NAMES } from '../../src/model/roles.ts';
 import { TOKEN_KINDS } from '../../src/model/token.ts';
 import { WORKER_STATES } from '../../src/model/worker.ts';
@@ -29,6 +30,20 @@ export const worker = fc.record({
   agentVersion: text,
   joinedAtMs: ms,
   lastSeenAtMs: nullable(ms),
+  host: text,
+  instance: nullable(text),
+  endsAtMs: nullable(ms),
+  problems: fc.array(
+    defined(
+      fc.record({
+        check: text,
+        severity: fc.constantFrom(...HEALTH_SEVERITIES),
+        message: text,
+        device: fc.option(small, { nil: undefined }),
+      }),
+    ),
+    { maxLength: 2 },
+  ),
   attempts: small,
   total: capacity,
   free: capacity,

@@ -67,7 +67,7 @@ describe('which pool', () => {
       [{ mode: 'job', largest: machine(1) }, testDemand(1, { resources: gpu }), 'too few devices'],
       [{}, testDemand(1, {}, { constraints: [zone('x')] }), 'not known to have zone = x'],
       [
-        { terms: { tenants: ['x'], interruptibleOnly: true, marketplace: true } },
+        { terms: { tenants: ['x'], users: [], interruptibleOnly: true, marketplace: true } },
         testDemand(1, {}, { trust: 'restricted' }),
         '(--spot); they are machines of strangers and the work is restricted; they are not for',
       ],

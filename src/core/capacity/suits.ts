@@ -48,6 +48,8 @@ function machineOf(pool: CapacityPool, resources: WorkerResources): PlannerWorke
     terms: pool.terms,
     deviceHourMicros: pool.deviceHourMicros,
     cpuHourMicros: pool.cpuHourMicros,
+    // How long machines live is told by the pool, with words of its own.
+    lasts: null,
     open: true,
   };
 }
@@ -84,6 +86,8 @@ function closedTo(
       return unsuited(pool, `its machines are not known to have ${missing && wordsOf(missing)}`);
     }
     case 'closed':
+    // Of the pool, below.
+    case 'ends':
     case null:
       break;
   }
