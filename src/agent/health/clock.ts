@@ -7,11 +7,11 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Check, Finding } from './check.ts';
 
 /** Tools begin to notice. */
-export const CLOCK_WARN_MS = 10_000;
+const CLOCK_WARN_MS = 10_000;
 /** Tokens and signed requests are refused. */
-export const CLOCK_DRAIN_MS = 5 * 60_000;
+const CLOCK_DRAIN_MS = 5 * 60_000;
 /** Between two looks; what corrects a clock gently stays far below. */
-export const CLOCK_STEP_MS = 5000;
+const CLOCK_STEP_MS = 5000;
 /** How long a step is told. */
 export const CLOCK_STEP_SHOWN_MS = 10 * 60_000;
 /** Headers are cut to whole seconds: this is what they lack on average. */
@@ -48,7 +48,8 @@ export function createClockCheck(clock: Clock): ClockCheck {
     const byMs = offsetMs - before;
     if (isStep(byMs)) step = { byMs, bootMs: clock.bootMs() };
     if (!step || clock.bootMs() - step.bootMs > CLOCK_STEP_SHOWN_MS) return [];
-    const message = `the clock was set ${step.byMs > 0 ? 'forward' : 'back'} by ${seconds(step.byMs)}`;
+    const way = step.byMs > 0 ? 'forward' : 'back';
+    const message = `the clock was set ${way} by ${seconds(step.byMs)}`;
     return [finding(`step ${step.bootMs}`, 'warn', message)];
   }
 

@@ -6,7 +6,7 @@ import type { Check, Finding } from './check.ts';
 /** Of a small disk less is enough. */
 const LEAST_SHARE = 0.02;
 /** An attempt has dozens of files, and its code may have thousands. */
-export const LEAST_INODES = 2000;
+const LEAST_INODES = 2000;
 const PROBE_FILE = '.health-probe';
 const PROBE_BYTES = 4096;
 
@@ -21,7 +21,7 @@ export interface Room {
 export type ReadRoom = (folder: string) => Promise<Room>;
 
 /** Of the disk a folder is on, for those without privileges. */
-export const readRoom: ReadRoom = async (folder) => {
+const readRoom: ReadRoom = async (folder) => {
   const { bsize, blocks, bavail, files, ffree } = await statfs(folder);
   return {
     totalBytes: blocks * bsize,

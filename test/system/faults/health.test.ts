@@ -1,4 +1,4 @@
-/** A machine that becomes unfit: no new work, what failed by its fault says so, and it comes back. */
+/** A machine that becomes unfit: no new work; what failed by its fault says so; it comes back. */
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
