@@ -124,6 +124,15 @@ describe('where the device may not be read', () => {
   });
 });
 
+test("this machine's own log is read where it may be, and each line once", async () => {
+  const log = openKernelLog({ env: { PATH: '/usr/bin:/bin' }, clock });
+  const lines = await log.read();
+  if (lines === undefined) return;
+  expect(lines.length).toBeGreaterThan(0);
+  expect(lines.every(({ bootMs, text }) => bootMs >= 0 && text !== undefined)).toBe(true);
+  expect((await log.read())!.length).toBeLessThan(lines.length);
+});
+
 test('lines of several drivers are understood', () => {
   const number = (text: string): unknown =>
     parseXid({ bootMs: 1, text }).map(({ number: n, place }) => [n, place]);

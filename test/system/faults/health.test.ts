@@ -51,10 +51,14 @@ afterAll(() => server.close());
 const gpuJob = (script: string) =>
   shell(script, { resources: { device: { kind: 'gpu', count: 2 } } });
 
-/** Nothing starts on it; then, repaired, what waits there runs. */
-async function expectNoWorkUntil(repair: () => void): Promise<void> {
+/** It says why, and nothing starts on it; then, repaired, what waits there runs. */
+async function expectNoWorkUntil(repair: () => void, why: RegExp): Promise<void> {
+  await until('it drains', async () => {
+    const { problems } = (await server.client.listWorkers({})).items[0]!;
+    return problems.some((one) => one.severity === 'drain' && why.test(one.message));
+  });
   const job = await server.submit(shell('echo here'));
-  await delay(2 * PERIOD_MS);
+  await delay(PERIOD_MS);
   expect(await server.attempts(job)).toEqual([]);
   repair();
   expect(await server.ended(job)).toMatchObject({ state: 'SUCCEEDED' });
@@ -64,8 +68,10 @@ test("a site's own check drains it, and lets work back by itself", async () => {
   const job = await server.submit(gpuJob('nvidia-smi --query-gpu=uuid | wc -l'));
   expect(await server.ended(job)).toMatchObject({ state: 'SUCCEEDED' });
   site('DRAIN /scratch is not mounted\n');
-  await delay(2 * PERIOD_MS);
-  await expectNoWorkUntil(() => site('WARN a fan is slow\n'));
+  await expectNoWorkUntil(() => site('WARN a fan is slow\n'), /^\/scratch is not mounted$/);
+  expect((await server.client.listWorkers({})).items[0]!.problems).toEqual([
+    { check: 'command', severity: 'warn', message: 'a fan is slow' },
+  ]);
 });
 
 test('an attempt that fails as its device goes blames the machine; others wait', async () => {
@@ -78,5 +84,5 @@ test('an attempt that fails as its device goes blames the machine; others wait',
   );
   expect(ended).toMatchObject({ cause: 'exited', exitCode: 7 });
   expect(ended.message).toMatch(/its machine has failed: GPU 1 is missing \(GPU-f75e2061/);
-  await expectNoWorkUntil(() => gpus(...SOUND));
+  await expectNoWorkUntil(() => gpus(...SOUND), /^GPU 1 is missing/);
 });
