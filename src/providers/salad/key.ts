@@ -22,6 +22,6 @@ async function contentOf(file: string): Promise<string> {
     return (await readFile(file, 'utf8')).trim();
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException;
-    throw new Error(`salad.apiKeyFile (${file}) cannot be read: ${code}`, { cause: error });
+    throw new Error(`salad.apiKeyFile (${file}) cannot be read: ${code}`, { cause: code });
   }
 }

@@ -7,9 +7,6 @@ import type { GpuClasses } from './gpuClasses.ts';
 import { isAtRest } from './machines.ts';
 import type { Reply } from './requests.ts';
 
-/** A name stays taken for some minutes after its group was deleted. */
-const NAME_TAKEN_MS = 2 * 60_000;
-
 export interface LaunchOptions {
   api: SaladApi;
   settings: SaladSettings;
@@ -33,9 +30,10 @@ export async function launch(batch: LaunchBatch, options: LaunchOptions): Promis
     const body = creation(name, container, batch.target, settings.countryCodes);
     const made = await api.create(body);
     if (made.kind === 'done') return done;
-    // Somebody else's, or our own of which we never heard: whatever has the name is the group.
-    found = made.kind === 'refused' && [400, 409].includes(made.status) ? await api.group() : found;
-    if (found.kind !== 'done') return notCreated(made, found, batch.target, api);
+    if (made.kind === 'lost') return { kind: 'unknown', reason: made.reason };
+    // It may be there by now: whatever has the name is the group.
+    if ([400, 409].includes(made.status)) found = await api.group();
+    if (found.kind !== 'done') return refusal(made, batch.target, api);
   }
   if (found.kind !== 'done') return notAsked(found);
   const failed = await grow(found.value, container, batch.target, api);
@@ -79,18 +77,6 @@ function notAsked(reply: Failed): LaunchResult {
     reason,
     retryAfterMs: reply.retryAfterMs,
   };
-}
-
-async function notCreated(
-  made: Reply<unknown>,
-  found: Failed,
-  replicas: number,
-  api: SaladApi,
-): Promise<LaunchResult> {
-  if (made.kind === 'lost') return { kind: 'unknown', reason: made.reason };
-  const result = await refusal(made.kind === 'done' ? found : made, replicas, api);
-  const taken = made.kind === 'refused' && made.status === 409 && result.kind === 'refused';
-  return taken ? { ...result, refusal: 'capacity', retryAfterMs: NAME_TAKEN_MS } : result;
 }
 
 /** Which status says "above the quota" is not written down, so the quota itself is asked. */

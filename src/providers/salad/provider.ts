@@ -67,7 +67,7 @@ async function list(
   const notice = noticeOf(group.value, settings);
   return {
     kind: 'known',
-    machines: machinesOf({ ...seen, moves: moves.of }),
+    machines: machinesOf({ ...seen, moves: (one) => moves.of(one) }),
     ...(notice && { notice }),
   };
 }

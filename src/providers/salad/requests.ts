@@ -12,6 +12,8 @@ const LONGEST_HOLD_MS = 10 * 60_000;
 /** Of what an error page says, for a person. */
 const SHOWN_LENGTH = 300;
 const TOO_MANY = 429;
+/** As SaladCloud would say to a key that it does not know. */
+const NO_KEY = 401;
 
 export type Reply<Value> =
   | { kind: 'done'; value: Value }
@@ -65,9 +67,15 @@ export function createSend({ settings, clock, readKey }: RequestOptions): Send {
   return async (request) => {
     const waitMs = budget.take();
     if (waitMs > 0) return tooMany('more requests than Drover allows itself', waitMs);
+    let key: string;
     let answer: Answer;
     try {
-      answer = await exchange(request, await readKey());
+      key = await readKey();
+    } catch (error) {
+      return { kind: 'refused', status: NO_KEY, reason: describe(error), retryAfterMs: 0 };
+    }
+    try {
+      answer = await exchange(request, key);
     } catch (error) {
       return { kind: 'lost', reason: describe(error) };
     }

@@ -157,9 +157,9 @@ function wrongIn(body: GroupBody): string | undefined {
   if (priority && !['high', 'medium', 'low', 'batch'].includes(priority)) return 'priority';
   const { cpu, memory } = resources;
   if (!(Number(cpu) >= 1 && Number(memory) >= 1024)) return 'container.resources';
-  const known = GPU_CLASSES.map(({ id }) => id);
+  const known = new Set(GPU_CLASSES.map(({ id }) => id));
   const classes = (resources['gpu_classes'] ?? []) as string[];
-  if (classes.some((id) => !known.includes(id))) return 'container.resources.gpu_classes';
+  if (classes.some((id) => !known.has(id))) return 'container.resources.gpu_classes';
   return replicasWrong(body.replicas) ?? variablesWrong(body.container);
 }
 
