@@ -21,7 +21,6 @@ async function contentOf(file: string): Promise<string> {
   try {
     return (await readFile(file, 'utf8')).trim();
   } catch (error) {
-    const { code = 'unknown error' } = error as NodeJS.ErrnoException;
-    throw new Error(`salad.apiKeyFile (${file}) cannot be read: ${code}`, { cause: code });
+    throw new Error(`salad.apiKeyFile (${file}) cannot be read`, { cause: error });
   }
 }

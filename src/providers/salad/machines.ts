@@ -3,7 +3,7 @@ import type { Machine, MachinePhase } from '../contract.ts';
 import type { Group, SaladInstance } from './api.ts';
 
 /** States in which SaladCloud brings instances up to the number of replicas. */
-const COMING = ['pending', 'deploying', 'running'];
+const COMING = new Set(['pending', 'deploying', 'running']);
 const FAILED = 'failed';
 /** What stands in the place of a machine that is not known yet. */
 const NO_MACHINE = '00000000-0000-0000-0000-000000000000';
@@ -29,7 +29,7 @@ export function isAlive({ state }: SaladInstance): boolean {
 
 /** Nothing runs in it, and nothing will until it is started. */
 export function isAtRest({ current_state: { status } }: Group): boolean {
-  return !COMING.includes(status);
+  return !COMING.has(status);
 }
 
 export function failureOf({ current_state: { status, description } }: Group): string | undefined {
@@ -62,7 +62,7 @@ function missingOne({ group, priceHourMicros }: Seen): Machine[] {
     return [{ ...blank(priceHourMicros), ...gone }];
   }
   const { status, description } = group.current_state;
-  if (!COMING.includes(status)) return [];
+  if (!COMING.has(status)) return [];
   const doing = status === 'pending' ? 'preparing the image' : 'waiting for a machine';
   const reason = description ? `${doing}: ${description}` : doing;
   return [{ ...blank(priceHourMicros), phase: 'queued', reason }];

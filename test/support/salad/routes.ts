@@ -199,7 +199,7 @@ function systemLogs({ events }: Cloud, { name }: EmulatedGroup) {
   return events
     .filter((event) => event.group === name)
     .slice(-50)
-    .map(({ group: _, ...event }) => ({ ...event, ...size, resource_gpu_class: '' }));
+    .map(({ group: _group, ...event }) => ({ ...event, ...size, resource_gpu_class: '' }));
 }
 
 function bad(what: string): Answer {
