@@ -102,6 +102,7 @@ function poolPolicies(settings: Settings): PoolPolicy[] {
       name,
       terms: {
         tenants: pool.tenants,
+        users: [],
         interruptibleOnly: pool.interruptibleOnly,
         marketplace: pool.marketplace,
       },

@@ -11,8 +11,6 @@ export interface Demand {
   waiting: number;
   /** The first of them, in the order in which they would start, whole gangs only. */
   tasks: { task: TaskId; job: JobId }[];
-  /** For people: the name of the first job. */
-  name: string;
   sinceMs: number;
   /** How many more tasks the tenant's and the user's hard limits allow, by pool; absent: any. */
   affordable: ReadonlyMap<string, number>;

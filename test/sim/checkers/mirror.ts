@@ -13,8 +13,8 @@ import type {
   SubmissionRow,
   TaskRow,
   UsageDayRow,
-  WorkerRow,
 } from '../../../src/store/database.ts';
+import type { WorkerRow } from '../../../src/store/machineRows.ts';
 
 export interface Change<Row> {
   before: Row | undefined;
