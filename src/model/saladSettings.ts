@@ -13,7 +13,9 @@ export const LONGEST_VARIABLE = 1000;
 const variable = z.string().max(LONGEST_VARIABLE);
 
 /** Runs in the container, in an environment with DROVER_URL and DROVER_JOIN_TOKEN. */
-const AGENT_COMMAND = 'curl -fsSL "$DROVER_URL/install/join.sh" | sh';
+const AGENT_COMMAND =
+  'curl -fsS --retry 5 ${DROVER_CA_FILE:+--cacert "$DROVER_CA_FILE"} -o /tmp/drover-join.sh ' +
+  '"$DROVER_URL/install/join.sh" && exec sh /tmp/drover-join.sh';
 
 export const saladPool = z.strictObject({
   organization: saladName,
@@ -23,7 +25,7 @@ export const saladPool = z.strictObject({
   url: text
     .refine(isSafeUrl, { message: 'is no https:// address without a password in it' })
     .default('https://api.salad.com/api/public'),
-  /** With what the agent's command needs: a shell and curl. */
+  /** With what the agent's command needs: a shell, curl, coreutils, glibc and libstdc++. */
   image: z.string().min(1).max(2048),
   agentCommand: text.min(1).default(AGENT_COMMAND),
   /** Beside what the agent needs. No secrets: whoever sees the group sees them. */
@@ -60,6 +62,6 @@ export const saladPool = z.strictObject({
    * Pools that share a key share them out.
    */
   requestsPerMinute: z.int().min(10).max(160).default(120),
-  replyTimeoutMs: duration.default(30 * SECOND),
+  replyTimeoutMs: duration.default(20 * SECOND),
 });
 export type SaladSettings = z.output<typeof saladPool>;

@@ -8,7 +8,7 @@ const MIB = 1024 * 1024;
 const LONGEST_NAME = 63;
 /** Of the hash that keeps two names apart which look alike without their odd characters. */
 const HASH_LENGTH = 8;
-const CA_FILE = '/tmp/drover-ca.pem';
+const CA_FILE = '"$HOME/.drover-ca.pem"';
 
 export interface Container {
   image: string;
@@ -107,11 +107,12 @@ function script(agentCommand: string, authorities: number): string {
     'export DROVER_AGENT_MACHINE="salad:$SALAD_INSTANCE_ID"',
     'export DROVER_AGENT_HOST="$SALAD_MACHINE_ID"',
     'export DROVER_AGENT_NAME="salad-$(printf %.8s "$SALAD_INSTANCE_ID")"',
+    'export HOME="${HOME:-/root}"',
   ];
   if (authorities > 0) {
     const parts = Array.from({ length: authorities }, (_, at) => `"$AGENT_CA_${at}"`);
     lines.push(`printf %s ${parts.join('')} > ${CA_FILE}`);
-    lines.push(`export DROVER_AGENT_CA_FILE=${CA_FILE} CURL_CA_BUNDLE=${CA_FILE}`);
+    lines.push(`export DROVER_CA_FILE=${CA_FILE}`);
   }
   return [...lines, agentCommand].join('\n');
 }

@@ -37,8 +37,9 @@ export function failureOf({ current_state: { status, description } }: Group): st
   return `SaladCloud could not prepare the image: ${description || 'it does not say why'}`;
 }
 
-export function hostOf({ machine_id: machine }: SaladInstance): string {
-  return machine && machine !== NO_MACHINE ? machine : '';
+/** Empty while it has none. */
+export function hostOf({ machine_id: machine, state }: SaladInstance): string {
+  return machine && machine !== NO_MACHINE && state !== 'allocating' ? machine : '';
 }
 
 function machineOf(instance: SaladInstance, { moves, priceHourMicros }: Seen): Machine {
@@ -57,9 +58,9 @@ function machineOf(instance: SaladInstance, { moves, priceHourMicros }: Seen): M
 /** A replica that has no instance yet: SaladCloud shows none while it prepares the image. */
 function missingOne({ group, priceHourMicros }: Seen): Machine[] {
   const failure = failureOf(group);
+  // It waits for what will not come, until it is given up.
   if (failure !== undefined) {
-    const gone = { phase: 'gone', failure: 'WORKLOAD_FATAL', reason: failure } as const;
-    return [{ ...blank(priceHourMicros), ...gone }];
+    return [{ ...blank(priceHourMicros), failure: 'WORKLOAD_FATAL', reason: failure }];
   }
   const { status, description } = group.current_state;
   if (!COMING.has(status)) return [];

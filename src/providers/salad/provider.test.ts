@@ -1,4 +1,8 @@
 /** The provider of SaladCloud against the emulator, over real HTTP and with time that is passed. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ManualClock } from '../../../test/support/manualClock.ts';
 import type { SaladEmulator } from '../../../test/support/salad/emulator.ts';
@@ -58,7 +62,10 @@ describe('a pool on SaladCloud', () => {
 
   it('tells the agent in every replica what it needs', async () => {
     const authorities = `-----BEGIN CERTIFICATE-----\n${'x'.repeat(1500)}\n`;
-    const provider = open({ environment: { HF_HOME: '/data' } });
+    const provider = open({
+      environment: { HF_HOME: '/data' },
+      agentCommand: 'env; cat "$DROVER_CA_FILE"',
+    });
     const asked = batch(1);
     const result = await provider.launch({ ...asked, agent: { ...asked.agent, authorities } });
     const { container, restartPolicy, autostart } = emulator.group();
@@ -70,8 +77,23 @@ describe('a pool on SaladCloud', () => {
       HF_HOME: '/data',
     });
     expect(`${variables['AGENT_CA_0']}${variables['AGENT_CA_1']}`).toBe(authorities);
-    expect(container.command?.join(' ')).toContain('DROVER_AGENT_INSTANCE="$SALAD_INSTANCE_ID"');
-    expect(container.command?.join(' ')).not.toContain(JOIN_TOKEN);
+    const [shell = '', ...words] = container.command ?? [];
+    expect(words.join(' ')).not.toContain(JOIN_TOKEN);
+    const home = mkdtempSync(join(tmpdir(), 'drover-salad-home-'));
+    const where = { SALAD_INSTANCE_ID: '1234567890', SALAD_MACHINE_ID: 'm1' };
+    const env = { HOME: home, PATH: process.env['PATH'], ...variables, ...where };
+    const printed = execFileSync(shell, words, { env }).toString();
+    rmSync(home, { recursive: true });
+    const told = [
+      'INSTANCE=1234567890',
+      'MACHINE=salad:1234567890',
+      'HOST=m1',
+      'NAME=salad-12345678',
+    ];
+    for (const one of told) expect(printed).toContain(`DROVER_AGENT_${one}\n`);
+    expect(printed.endsWith(authorities)).toBe(true);
+    // A replica that does not know who it is would be nobody's machine.
+    expect(() => execFileSync(shell, words, { env: variables, stdio: 'ignore' })).toThrow();
     expect({ restartPolicy, autostart }).toEqual({ restartPolicy: 'on_failure', autostart: true });
     // What is kept with the instance and shown to people holds no secret.
     expect(result).toMatchObject({ kind: 'launched', handles: [''] });
@@ -178,7 +200,7 @@ describe('a pool on SaladCloud', () => {
     emulator.group().reallocate(one!, true);
     emulator.group().reallocate(two!, false);
     expect(await machinesOf(provider)).toMatchObject([
-      { handle: first!.handle, phase: 'queued', host: '', billed: false, restarts: 0 },
+      { handle: first!.handle, phase: 'queued', host: '', billed: false, restarts: 1 },
       { phase: 'queued', failure: null },
     ]);
     await clock.advance(UP_MS);
@@ -187,6 +209,10 @@ describe('a pool on SaladCloud', () => {
     expect(moved!.host).not.toBe(first!.host);
     expect(other).toMatchObject({ restarts: 0, failure: null });
     expect(other!.handle).not.toBe(second!.handle);
+    // Nobody looked while it was under way.
+    emulator.group().reallocate(one!, true);
+    await clock.advance(UP_MS);
+    expect(await machinesOf(provider)).toMatchObject([{ restarts: 2 }, { restarts: 0 }]);
     expect(await provider.logs?.(moved!)).toContain('instance_interrupted');
     expect(await provider.logs?.(moved!)).not.toContain(other!.handle);
   });

@@ -3,13 +3,14 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { SaladSettings } from '../../model/saladSettings.ts';
 import type { Listing, MachineRef, Provider } from '../contract.ts';
-import { createApi, type Group, type SaladApi, type SaladInstance } from './api.ts';
+import { createApi, type Group, type SaladApi } from './api.ts';
 import { groupName, looksAlike, resourcesOf } from './definition.ts';
 import { destroy } from './destroy.ts';
 import { createGpuClasses, type GpuClasses } from './gpuClasses.ts';
 import { keyReader } from './key.ts';
 import { launch } from './launch.ts';
-import { failureOf, hostOf, machinesOf } from './machines.ts';
+import { failureOf, machinesOf } from './machines.ts';
+import { createMoves, type Moves } from './moves.ts';
 import { createSend, type Reply } from './requests.ts';
 
 export interface SaladOptions {
@@ -88,37 +89,6 @@ function noticeOf(group: Group, settings: SaladSettings): string | undefined {
   const { gpu_classes: _, ...resources } = resourcesOf(settings, []);
   if (looksAlike(group, settings.image, resources)) return undefined;
   return 'image or size have changed in the settings: they hold once all replicas have ended';
-}
-
-/**
- * How often each replica came to another machine. SaladCloud does not count; after a restart of
- * the controller the count begins anew, and the host that is shown differs from the one on record.
- */
-interface Moves {
-  see(instances: readonly SaladInstance[]): void;
-  of(instance: SaladInstance): number;
-}
-
-function createMoves(log: Log): Moves {
-  let known = new Map<string, { host: string; count: number }>();
-  return {
-    see(instances) {
-      const now: typeof known = new Map();
-      for (const instance of instances) {
-        const host = hostOf(instance);
-        const before = known.get(instance.id) ?? { host, count: 0 };
-        const moved = before.host !== '' && host !== '' && host !== before.host;
-        if (moved) {
-          const facts = { instance: instance.id, from: before.host, to: host };
-          log.info(facts, 'SaladCloud moved a replica to another machine');
-        }
-        const count = before.count + (moved ? 1 : 0);
-        now.set(instance.id, { host: host || before.host, count });
-      }
-      known = now;
-    },
-    of: ({ id }) => known.get(id)?.count ?? 0,
-  };
 }
 
 /** What the container printed goes to the logging service of the group; these are Salad's own. */

@@ -122,13 +122,17 @@ export class EmulatedGroup {
     this.#failed = false;
     this.description = null;
     this.#timer?.cancel();
-    this.#timer = this.#world.clock.setTimer(this.#world.times.prepareMs, () => {
-      this.preparing = false;
-      const { imageFailure } = this.#world.conduct;
-      this.#failed = imageFailure !== '';
-      this.description = imageFailure || null;
-      if (!this.#failed) this.#reconcile();
-    });
+    const { prepareMs } = this.#world.times;
+    if (prepareMs === 0) this.#prepared();
+    else this.#timer = this.#world.clock.setTimer(prepareMs, () => this.#prepared());
+  }
+
+  #prepared(): void {
+    this.preparing = false;
+    const { imageFailure } = this.#world.conduct;
+    this.#failed = imageFailure !== '';
+    this.description = imageFailure || null;
+    if (!this.#failed) this.#reconcile();
   }
 
   #reconcile(): void {
