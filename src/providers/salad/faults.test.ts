@@ -54,6 +54,11 @@ describe('a reply that is lost', () => {
     await until('it was asked', () => emulator.requests.some(({ method }) => method === 'POST'));
     await clock.advance(9000);
     expect(await launch).toMatchObject({ kind: 'unknown', reason: 'no answer within 9000 ms' });
+    emulator.fail({ kind: 'huge' });
+    expect(await provider.list()).toMatchObject({
+      kind: 'unknown',
+      reason: 'a reply of more than 16777216 bytes',
+    });
     emulator.fail({ kind: 'unsent', method: 'GET' });
     expect(await provider.list()).toMatchObject({ kind: 'unknown' });
   });
@@ -111,6 +116,9 @@ describe('a refusal', () => {
     await clock.advance(15_000);
     emulator.fail({ kind: 'too-many', retryAfter: new Date(clock.now() + 20_000).toUTCString() });
     expect(await provider.list()).toMatchObject({ retryAfterMs: expect.closeTo(20_000, -3) });
+    await clock.advance(20_000);
+    emulator.fail({ kind: 'too-many', retryAfter: '99999' });
+    expect(await provider.list()).toMatchObject({ retryAfterMs: 10 * MINUTE });
   });
 
   it('comes from Drover itself before it asks too often', async () => {

@@ -19,6 +19,9 @@ const TIMES: Times = {
   stopMs: 3000,
 };
 
+/** More than anybody should read. */
+const HUGE = 20 * 1024 * 1024;
+
 export interface EmulatorOptions {
   clock: Clock;
   times?: Partial<Times>;
@@ -34,9 +37,10 @@ export interface EmulatorOptions {
 
 /**
  * lost: it is done, and the connection breaks. hang: it is done, and no answer comes. unsent: the
- * connection breaks before. html: an error page of whoever stands before the API.
+ * connection breaks before. html: an error page of whoever stands before the API. huge: a reply
+ * without end.
  */
-type FaultKind = 'too-many' | 'html' | 'lost' | 'hang' | 'unsent';
+type FaultKind = 'too-many' | 'html' | 'lost' | 'hang' | 'unsent' | 'huge';
 
 interface Fault {
   kind: FaultKind;
@@ -77,6 +81,7 @@ export async function startSaladEmulator(options: EmulatorOptions): Promise<Sala
     if (fault?.kind === 'unsent') return void request.socket.destroy();
     if (fault?.kind === 'too-many') return send(response, tooMany(fault.retryAfter));
     if (fault?.kind === 'html') return send(response, page(fault.status ?? 502));
+    if (fault?.kind === 'huge') return send(response, { status: 200, html: 'x'.repeat(HUGE) });
     if (request.headers['salad-api-key'] !== apiKey) {
       return send(response, { status: 401, body: problem(401, 'Unauthorized', 'no valid key') });
     }
