@@ -19,6 +19,7 @@ import type { LiveWorker } from '../state/live.ts';
 import type { State } from '../state/state.ts';
 import type { Committer } from './committer.ts';
 import { leaseOf } from './leases.ts';
+import { HANDLE } from './pools/handle.ts';
 import type { JoinSecrets } from './pools/joinSecrets.ts';
 import type { Mutate } from './mutate.ts';
 import { orderOf } from './orders.ts';
@@ -42,6 +43,8 @@ export interface AgentsOptions {
   idleDevices: IdleRule | null;
   /** Of machines that providers bring; absent: none do. */
   joinSecrets?: JoinSecrets | undefined;
+  /** What all workers of a pool have by its settings. */
+  attributesOf?: (pool: string) => Record<string, string>;
 }
 
 export interface Agents {
@@ -73,7 +76,12 @@ export function createAgents(options: AgentsOptions): Agents {
       worker: {
         ...registration,
         host,
-        attributes: { ...request.attributes, capabilities: capabilities.join(' ') },
+        attributes: {
+          ...options.attributesOf?.(ticket.pool),
+          ...request.attributes,
+          capabilities: capabilities.join(' '),
+          ...(ticket.byHandle && handle !== undefined && { [HANDLE]: handle }),
+        },
         terms: { ...OPEN_TERMS, ...request.terms },
         pool: ticket.pool,
         joinToken: ticket.token,

@@ -104,7 +104,7 @@ function plannerWorker(worker: Worker, pool: PoolPolicy | undefined, nowMs: numb
 }
 
 /** For the attempt's last words after it was stopped. */
-const LAST_WORDS_MS = 30_000;
+export const LAST_WORDS_MS = 30_000;
 /** What is left is told in steps of this part of it, so that it changes rarely. */
 const STEPS_OF_REST = 64;
 const ASSUMED_JOB_MS = 3_600_000;

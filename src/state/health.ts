@@ -17,7 +17,8 @@ export function reportHealth(state: State, mutation: ReportHealth, nowMs: number
   state.touchWorker(worker);
   const evidence = problems.map(({ message }) => message).join('; ');
   for (const { message } of fresh) {
-    faultHost(state, worker.pool, worker.host, 'unwell', message, nowMs);
+    const at = { pool: worker.pool, name: worker.host };
+    faultHost(state, at, 'health-drain', message, nowMs);
   }
   const kind = problems.some(drains) ? 'worker.unwell' : 'worker.well';
   state.note(nowMs, { kind, tenant: '', worker: worker.id, data: { evidence } });

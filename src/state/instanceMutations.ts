@@ -1,5 +1,5 @@
 /** Mutations of instances, hosts and what workers say of their health. */
-import type { Host, HostVerdict } from '../model/host.ts';
+import type { Host } from '../model/host.ts';
 import type { HealthProblem } from '../model/health.ts';
 import type { InstanceId, TaskId, WorkerId } from '../model/ids.ts';
 import type { FailureClass, Instance } from '../model/instance.ts';
@@ -87,8 +87,7 @@ export interface ReportHealth {
 export interface SetHost {
   kind: 'set-host';
   host: Host['id'];
-  /** none: clears what was said, and its faults. */
-  verdict: HostVerdict;
+  word: 'blocked' | 'allowed' | 'clear';
   by: string;
   tenant: string;
 }

@@ -216,8 +216,8 @@ export function endInstance(state: State, mutation: EndInstance, nowMs: number):
 function blame(state: State, instance: Instance, reason: string, nowMs: number): void {
   if (instance.failure === 'WORKLOAD_FATAL' || instance.failure === null) return;
   if (instance.host === '') return;
-  const kind = instance.failure === 'STALLED' ? 'stalled' : 'failed';
-  faultHost(state, instance.pool, instance.host, kind, reason, nowMs);
+  const fault = instance.failure === 'STALLED' ? 'stalled' : 'infra-fatal';
+  faultHost(state, { pool: instance.pool, name: instance.host }, fault, reason, nowMs);
 }
 
 function closeWorkers(state: State, { workers }: LiveInstance): void {

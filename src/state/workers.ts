@@ -4,6 +4,7 @@ import { Capacity } from '../core/placement/capacity.ts';
 import type { WorkerId } from '../model/ids.ts';
 import type { Worker } from '../model/worker.ts';
 import { endAttempt, lostEnding } from './endings.ts';
+import { faultHost } from './hosts.ts';
 import { instanceOfHandle, joinInstance, refuseJoin } from './instanceJoins.ts';
 import { dropNominationsOf } from './nominations.ts';
 import { DONE, missing, stale } from './mutations.ts';
@@ -87,6 +88,8 @@ export function moveLiveWorker(state: State, mutation: MoveWorker, nowMs: number
   const expected = mutation.move === 'recover' ? 'SUSPECT' : 'ONLINE';
   if (mutation.move !== 'lose' && worker.state !== expected) return stale(`it is ${worker.state}`);
   if (mutation.move === 'lose') {
+    const at = { pool: worker.pool, name: worker.host };
+    if (live.attempts.size > 0) faultHost(state, at, 'silent-loss', mutation.reason, nowMs);
     loseWorker(state, live, mutation.reason, nowMs);
     return DONE;
   }

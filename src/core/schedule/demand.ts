@@ -40,6 +40,8 @@ function demandOfClass(pending: PendingClass, prices: ReadonlyMap<string, Price>
     request,
     waiting: queue.ready,
     tasks: first.map(({ task, job }) => ({ task, job })),
+    // Planners know no names: whoever asks fills it in.
+    name: '',
     sinceMs: oldest.sinceMs,
     affordable,
   };
