@@ -55,10 +55,10 @@ export interface SaladEmulator {
   url: string;
   apiKey: string;
   conduct: World['conduct'];
-  /** Of replicas; tests change it. */
   cloud: Cloud;
   requests: { method: string; path: string }[];
-  fail(fault: Fault): void;
+  /** The next request of its kind, or so many; what it returns ends it before. */
+  fail(fault: Fault): () => void;
   /** As it stands; throws where there is none of the name. */
   group(name?: string): EmulatedGroup;
   close(): Promise<void>;
@@ -102,7 +102,11 @@ export async function startSaladEmulator(options: EmulatorOptions): Promise<Sala
   return {
     url: `http://127.0.0.1:${port}/api/public`,
     ...{ apiKey, conduct, cloud, requests },
-    fail: (fault) => void faults.push({ times: 1, ...fault }),
+    fail(fault) {
+      const added = { times: 1, ...fault };
+      faults.push(added);
+      return () => void faults.splice(faults.indexOf(added), 1);
+    },
     group(name) {
       const group = name === undefined ? [...cloud.groups.values()][0] : cloud.groups.get(name);
       if (!group) throw new Error(`SaladCloud has no group ${name ?? 'at all'} at ${clock.now()}`);
