@@ -6,7 +6,7 @@ import { createSaladProvider } from '../../src/providers/salad/provider.ts';
 import { startSaladEmulator, type SaladEmulator } from '../support/salad/emulator.ts';
 import { providerContract, type ProviderWorld } from './provider.contract.ts';
 
-/** The contract looks a hundred times as often as a controller: so fast goes its budget's minute. */
+/** The contract looks a hundred times as often as a controller: so fast goes the budget. */
 const hurried = { ...clock, bootMs: () => clock.bootMs() * 100 };
 const times = { prepareMs: 0, allocateMs: 20, downloadMs: 20, createMs: 20, stopMs: 50 };
 

@@ -33,7 +33,7 @@ const quotas = z.object({
     container_replicas_used: z.number(),
   }),
 });
-export type Quotas = z.output<typeof quotas>['container_groups_quotas'];
+type Quotas = z.output<typeof quotas>['container_groups_quotas'];
 
 const gpuClasses = z.object({
   items: z.array(
@@ -56,7 +56,7 @@ const systemLogs = z.object({
     }),
   ),
 });
-export type SystemLog = z.output<typeof systemLogs>['items'][number];
+type SystemLog = z.output<typeof systemLogs>['items'][number];
 
 export interface SaladApi {
   group(): Promise<Reply<Group>>;

@@ -1,7 +1,7 @@
 /** The API key: from its file at every request, so that a new one needs no restart. */
 import { readFile } from 'node:fs/promises';
 
-export const KEY_VARIABLE = 'SALAD_API_KEY';
+const KEY_VARIABLE = 'SALAD_API_KEY';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -22,7 +22,7 @@ export type Reply<Value> =
   /** Nobody knows whether it was done. */
   | { kind: 'lost'; reason: string };
 
-export interface Request<Value> {
+interface Request<Value> {
   method: 'GET' | 'POST' | 'PATCH';
   /** Below the organization. */
   path: string;

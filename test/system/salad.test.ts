@@ -1,0 +1,79 @@
+/**
+ * A pool of SaladCloud from a job that waits to an empty group, with a real controller and agents
+ * that run as the containers of the emulator.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { systemClock as clock } from '../../src/lib/clock.ts';
+import { DROVER } from '../support/processes.ts';
+import { createContainers, type Containers } from '../support/salad/containers.ts';
+import { startSaladEmulator, type SaladEmulator } from '../support/salad/emulator.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { until } from '../support/wait.ts';
+
+const TIMES = { prepareMs: 200, allocateMs: 100, downloadMs: 100, createMs: 50, stopMs: 100 };
+
+let folder: string;
+let containers: Containers;
+let emulator: SaladEmulator;
+let server: TestServer;
+
+beforeAll(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), 'drover-salad-'));
+  containers = createContainers(folder);
+  const { run } = containers;
+  emulator = await startSaladEmulator({ clock, times: TIMES, run });
+  writeFileSync(path.join(folder, 'key'), emulator.apiKey, { mode: 0o600 });
+  server = await startServer({ env: { DROVER_FLEET_POOLS: JSON.stringify({ salad: pool() }) } });
+});
+afterAll(async () => {
+  await emulator.close();
+  await server.close();
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+});
+
+function pool() {
+  const start = `exec ${DROVER} agent --join "$DROVER_URL" --data "$HOME/agent"`;
+  return {
+    ...{ max: 2, idleTimeoutMs: 1000, cooldownMs: 10, pollMs: 200, pricePerInstanceHour: 1 },
+    largestWorker: { cpus: 2, memoryBytes: 1_073_741_824 },
+    salad: {
+      ...{ organization: 'a-lab', project: 'gpus', url: emulator.url },
+      ...{ apiKeyFile: path.join(folder, 'key'), image: 'debian:13', requestsPerMinute: 160 },
+      agentCommand: `${start} --resources cpus=2,mem=1Gi`,
+    },
+  };
+}
+
+/** Waits for ever at first, and is done at once when it is tried again. */
+const INTERRUPTED = {
+  command: ['sh', '-c', 'echo "try $DROVER_ATTEMPT"; [ "$DROVER_ATTEMPT" != 1 ] || sleep 300'],
+  resources: { cpuMillis: 1000 },
+};
+
+test.each([
+  ['the same replica on another machine', true],
+  ['another replica', false],
+])('an interrupted job is tried again without a charge, by %s', async (_what, sameId) => {
+  const { job } = await server.running(INTERRUPTED);
+  const [instance] = emulator.group().instances;
+  const { machineId } = instance!;
+  emulator.group().reallocate(instance!, sameId);
+  const ended = await server.ended(job);
+  expect(ended).toMatchObject({ state: 'SUCCEEDED' });
+  const attempts = await server.attempts(job);
+  expect(attempts.map(({ cause }) => cause)).toEqual(['lost', 'exited']);
+  expect(await server.stdout(job)).toContain('try 2');
+
+  // Nobody needs it any more.
+  const stopped = await until('the group is stopped', () => {
+    const group = emulator.group();
+    return group.status() === 'stopped' && group.instances.length === 0 && group;
+  });
+  expect(stopped.replicas).toBe(0);
+  expect(stopped.container.environment_variables?.['DROVER_URL']).toBe(server.url);
+  expect(machineId).not.toBe('');
+  expect(server.process().output()).not.toContain(emulator.apiKey);
+});
