@@ -37,7 +37,7 @@ afterAll(async () => {
 function pool() {
   const start = `exec ${DROVER} agent --join "$DROVER_URL" --data "$HOME/agent"`;
   return {
-    ...{ max: 2, idleTimeoutMs: 1000, cooldownMs: 10, pollMs: 200, pricePerInstanceHour: 1 },
+    ...{ max: 2, idleTimeoutMs: 1000, cooldownMs: 10, pollMs: 800, pricePerInstanceHour: 1 },
     largestWorker: { cpus: 2, memoryBytes: 1_073_741_824 },
     salad: {
       ...{ organization: 'a-lab', project: 'gpus', url: emulator.url },
