@@ -62,6 +62,6 @@ export const saladPool = z.strictObject({
    * Pools that share a key share them out.
    */
   requestsPerMinute: z.int().min(10).max(160).default(120),
-  replyTimeoutMs: duration.default(20 * SECOND),
+  replyTimeoutMs: duration.default(10 * SECOND),
 });
 export type SaladSettings = z.output<typeof saladPool>;

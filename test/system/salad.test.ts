@@ -64,6 +64,18 @@ async function moved(what: string, move: () => void): Promise<void> {
 
 const replica = () => emulator.group().instances[0]!;
 
+test('whoever waits is told what is wrong at SaladCloud, and waits no longer than that', async () => {
+  emulator.conduct.imageFailure = 'manifest unknown';
+  const job = await server.submit({ command: ['true'], resources: { cpuMillis: 1000 } });
+  await until('the reason is told', async () =>
+    JSON.stringify(await server.client.why(job)).includes('manifest unknown'),
+  );
+  emulator.conduct.imageFailure = '';
+  emulator.fail({ kind: 'html', times: 3 });
+  emulator.fail({ kind: 'too-many', retryAfter: '1' });
+  expect(await server.ended(job)).toMatchObject({ state: 'SUCCEEDED' });
+});
+
 test('jobs come, are interrupted and tried again without a charge; then nothing is left', async () => {
   await moved('the same replica on another machine', () => {
     emulator.group().reallocate(replica(), true);

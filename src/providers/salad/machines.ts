@@ -2,9 +2,9 @@
 import type { Machine, MachinePhase } from '../contract.ts';
 import type { Group, SaladInstance } from './api.ts';
 
-/** States in which SaladCloud brings instances up to the number of replicas. */
-const COMING = new Set(['pending', 'deploying', 'running']);
 const FAILED = 'failed';
+/** States in which SaladCloud does not bring instances up to the number of replicas. */
+const AT_REST = new Set(['stopped', 'succeeded', FAILED]);
 /** What stands in the place of a machine that is not known yet. */
 const NO_MACHINE = '00000000-0000-0000-0000-000000000000';
 
@@ -29,7 +29,7 @@ export function isAlive({ state }: SaladInstance): boolean {
 
 /** Nothing runs in it, and nothing will until it is started. */
 export function isAtRest({ current_state: { status } }: Group): boolean {
-  return !COMING.has(status);
+  return AT_REST.has(status);
 }
 
 export function failureOf({ current_state: { status, description } }: Group): string | undefined {
@@ -62,8 +62,8 @@ function missingOne({ group, priceHourMicros }: Seen): Machine[] {
   if (failure !== undefined) {
     return [{ ...blank(priceHourMicros), failure: 'WORKLOAD_FATAL', reason: failure }];
   }
+  if (isAtRest(group)) return [];
   const { status, description } = group.current_state;
-  if (!COMING.has(status)) return [];
   const doing = status === 'pending' ? 'preparing the image' : 'waiting for a machine';
   const reason = description ? `${doing}: ${description}` : doing;
   return [{ ...blank(priceHourMicros), phase: 'queued', reason }];

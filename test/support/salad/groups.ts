@@ -140,6 +140,7 @@ export class EmulatedGroup {
     const alive = this.instances.filter(({ state }) => state !== 'stopping');
     const most = this.#wanted ? this.replicas - this.#finished : 0;
     for (const one of leastDear(alive).slice(0, Math.max(0, alive.length - most))) {
+      this.#world.event(this, one, 'instance_stopped');
       one.halt();
       one.become('stopping');
       this.#after(one, this.#world.times.stopMs, () => this.#forget(one));
