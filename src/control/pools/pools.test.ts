@@ -93,7 +93,7 @@ describe('what goes wrong', () => {
     account.reachable = false;
     await world.pass(200);
     expect(world.instances()).toMatchObject([{ state: 'JOINED' }]);
-    const [, pool] = await lab.clock.run(lab.controller.pools.listPools(lab.admin));
+    const [, pool] = await lab.clock.run(lab.it.listPools(lab.admin));
     expect(pool?.listError).toMatch(/does not answer/);
     account.reachable = true;
     await world.pass(30);
