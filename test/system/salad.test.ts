@@ -64,7 +64,7 @@ async function moved(what: string, move: () => void): Promise<void> {
 
 const replica = () => emulator.group().instances[0]!;
 
-test('whoever waits is told what is wrong at SaladCloud, and waits no longer than that', async () => {
+test('whoever waits is told what is wrong at SaladCloud', async () => {
   emulator.conduct.imageFailure = 'manifest unknown';
   const job = await server.submit({ command: ['true'], resources: { cpuMillis: 1000 } });
   await until('the reason is told', async () =>
@@ -76,7 +76,7 @@ test('whoever waits is told what is wrong at SaladCloud, and waits no longer tha
   expect(await server.ended(job)).toMatchObject({ state: 'SUCCEEDED' });
 });
 
-test('jobs come, are interrupted and tried again without a charge; then nothing is left', async () => {
+test('jobs are interrupted and tried again uncharged; then nothing is left', async () => {
   await moved('the same replica on another machine', () => {
     emulator.group().reallocate(replica(), true);
   });

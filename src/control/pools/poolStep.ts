@@ -36,7 +36,7 @@ export interface PoolStepOptions {
 }
 
 /** What is ours by name but nobody knows is given this long before it is ended. */
-export const REAP_AFTER_MS = 60_000;
+const REAP_AFTER_MS = 60_000;
 /** Between two requests for the same end. */
 const DESTROY_AGAIN_MS = 10_000;
 /** So many ends are asked for with one call. */

@@ -86,6 +86,8 @@ function closedTo(
       return unsuited(pool, `its machines are not known to have ${missing && wordsOf(missing)}`);
     }
     case 'closed':
+    // Of the pool, below.
+    case 'ends':
     case null:
       break;
   }

@@ -70,7 +70,7 @@ it.each(Array.from({ length: SEEDS }, (_, seed) => seed))('seed %i', async (seed
     await clock.advance(random.next() * 60_000);
   }
 
-  // All is well again but for faults that nobody has met yet: what a controller does on each look leads to what is wanted.
+  // Well again, but for faults that nobody has met: looks of a controller lead to what is wanted.
   for (let look = 0; look < 10; look++) {
     await clock.advance(UP_MS);
     const listing = await provider().list();
