@@ -4,8 +4,8 @@ import type { Clock } from '../../lib/clock.ts';
 const MINUTE_MS = 60_000;
 
 export interface Budget {
-  /** Takes one: 0, or how long until there is one. */
-  take(): number;
+  /** Takes one: null, or how long until there is one, and who has said so. */
+  take(): { waitMs: number; held: boolean } | null;
   /** Nothing is taken for so long: SaladCloud said that it was too much. */
   hold(forMs: number): void;
 }
@@ -19,12 +19,14 @@ export function createBudget(perMinute: number, clock: Pick<Clock, 'bootMs'>): B
   return {
     take() {
       const nowMs = clock.bootMs();
-      if (nowMs < heldUntilMs) return heldUntilMs - nowMs;
+      if (nowMs < heldUntilMs) return { waitMs: heldUntilMs - nowMs, held: true };
       left = Math.min(most, left + ((nowMs - countedAtMs) * perMinute) / MINUTE_MS);
       countedAtMs = nowMs;
-      if (left < 1) return Math.ceil(((1 - left) * MINUTE_MS) / perMinute);
+      if (left < 1) {
+        return { waitMs: Math.ceil(((1 - left) * MINUTE_MS) / perMinute), held: false };
+      }
       left -= 1;
-      return 0;
+      return null;
     },
     hold(forMs) {
       heldUntilMs = Math.max(heldUntilMs, clock.bootMs() + forMs);

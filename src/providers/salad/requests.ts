@@ -12,6 +12,7 @@ const LONGEST_HOLD_MS = 10 * 60_000;
 /** Of what an error page says, for a person. */
 const SHOWN_LENGTH = 300;
 const TOO_MANY = 429;
+const HELD = 'SaladCloud takes no more requests for now';
 /** As SaladCloud would say to a key that it does not know. */
 const NO_KEY = 401;
 
@@ -65,8 +66,8 @@ export function createSend({ settings, clock, readKey }: RequestOptions): Send {
   }
 
   return async (request) => {
-    const waitMs = budget.take();
-    if (waitMs > 0) return tooMany('more requests than Drover allows itself', waitMs);
+    const wait = budget.take();
+    if (wait) return tooMany(wait.held ? HELD : 'more than salad.requestsPerMinute', wait.waitMs);
     let key: string;
     let answer: Answer;
     try {
@@ -83,7 +84,7 @@ export function createSend({ settings, clock, readKey }: RequestOptions): Send {
     if (status === TOO_MANY) {
       const holdMs = retryAfter(headers.get('retry-after'), clock.now());
       budget.hold(holdMs);
-      return tooMany('SaladCloud takes no more requests for now', holdMs);
+      return tooMany(HELD, holdMs);
     }
     return meaning(answer, request);
   };
