@@ -105,7 +105,7 @@ export function createPoolStep(options: PoolStepOptions): () => Promise<void> {
   function account(instance: Instance, verdict: Verdict, nowMs: number): void {
     if (instance.state === 'JOINED' && !status.joined.has(instance.id)) {
       status.joined.add(instance.id);
-      status.backoff = succeeded(status.backoff, settings.maxPending);
+      status.backoff = succeeded(status.backoff, nowMs, settings.maxPending);
     }
     const over = verdict.kind === 'gone' || verdict.kind === 'destroy';
     if (!over || !isComing(instance.state)) return;
