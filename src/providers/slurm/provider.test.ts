@@ -5,7 +5,7 @@ import { silentLog as log } from '../../lib/log.ts';
 import { systemRandom } from '../../lib/random.ts';
 import { systemClock, type Clock } from '../../lib/clock.ts';
 import { slurmPool, slurmSite } from '../../model/slurmSettings.ts';
-import type { LaunchBatch, Provider } from '../contract.ts';
+import type { LaunchBatch } from '../contract.ts';
 import type { RemoteShell, RunResult } from '../remote/contract.ts';
 import { createSlurmProvider } from './provider.ts';
 import { QUEUE_FORMAT } from './queue.ts';
@@ -54,11 +54,7 @@ function siteOf(replies: Replies, more: object): { site: SlurmSite; asked: SiteC
 /** Time that passes when it is told to. */
 function handClock(): Clock & { advance(ms: number): void } {
   let passedMs = 0;
-  return {
-    ...systemClock,
-    bootMs: () => passedMs,
-    advance: (ms) => void (passedMs += ms),
-  };
+  return { ...systemClock, bootMs: () => passedMs, advance: (ms) => void (passedMs += ms) };
 }
 
 function providerOf(
@@ -293,10 +289,9 @@ describe('the templates of deploy/slurm', () => {
 
   test('a script that is too long is refused', async () => {
     const agent = { url: 'x', authorities: 'P'.repeat(5 * 2 ** 20), selfDestructAfterMs: 1 };
-    const { provider } = providerOf({});
-    const refused: Awaited<ReturnType<Provider['launch']>> = await provider.launch(
-      batch({ agent }),
-    );
-    expect(refused).toMatchObject({ kind: 'refused', refusal: 'configuration' });
+    expect(await providerOf({}).provider.launch(batch({ agent }))).toMatchObject({
+      kind: 'refused',
+      refusal: 'configuration',
+    });
   });
 });
