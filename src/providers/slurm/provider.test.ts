@@ -168,7 +168,7 @@ describe('accounts', () => {
   const squeues = (asked: SiteCommand[]): string[][] =>
     asked
       .filter(({ words }) => words.includes('squeue'))
-      .map(({ account, words }) => [account, ...words.filter((word) => /^--user/.test(word))]);
+      .map(({ account, words }) => [account, ...words.filter((word) => word.startsWith('--user'))]);
 
   test('where jobs are private each is asked for its own', async () => {
     const config = ok('AccountingStoreFlags = x\nPrivateData             = accounts,jobs\n');
