@@ -1,0 +1,178 @@
+/** The ssh provider against real sshds: three hosts, every way they can fail. */
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/lib/clock.ts';
+import { silentLog as log } from '../../src/lib/log.ts';
+import { systemRandom as random } from '../../src/lib/random.ts';
+import { sshPool, type SshPool } from '../../src/model/sshSettings.ts';
+import type { LaunchBatch, Listing, Machine, Provider } from '../../src/providers/contract.ts';
+import { createSshProvider } from '../../src/providers/ssh/provider.ts';
+import { isAlive, killPid, processesOf } from '../support/processes.ts';
+import {
+  sshdIsHere,
+  startSshServers,
+  type SshHost,
+  type SshServers,
+} from '../support/sshServers.ts';
+import { until } from '../support/wait.ts';
+
+const here = sshdIsHere();
+let servers: SshServers;
+let [one, two, three]: SshHost[] = [];
+const open: Provider[] = [];
+
+/** Stands in for the agent: says who it is, ends when it is asked to. */
+const AGENT = `env | grep ^DROVER_ | sort >"$DROVER_AGENT_DATA_DIR/env"
+trap 'echo "told to end"; exit 0' TERM
+echo "agent $DROVER_AGENT_NAME is up"
+[ ! -e "$HOME/broken" ] || { echo "error: no such library libstdc++.so.6" >&2; exit 127; }
+while :; do sleep 0.2; done`;
+
+beforeAll(async () => {
+  if (!here) return;
+  servers = startSshServers();
+  [one, two, three] = await Promise.all(['one', 'two', 'three'].map((name) => servers.host(name)));
+});
+afterAll(async () => {
+  await Promise.all(open.map((provider) => provider.close()));
+  for (const { pid } of servers ? processesOf([servers.folder]) : []) killPid(pid, 'SIGKILL');
+  await servers?.close();
+});
+
+function settings(hosts: SshHost[], more: object = {}): SshPool {
+  return sshPool.parse({
+    hosts: hosts.map(({ name, port }) => ({ host: '127.0.0.1', name, port })),
+    user: servers.user,
+    keyFile: servers.keyFile,
+    knownHostsFile: servers.knownHostsFile,
+    agentCommand: AGENT,
+    retryMaxMs: 1000,
+    freeBytes: 1,
+    restarts: 2,
+    ...more,
+  });
+}
+
+function provider(pool: string, given: SshPool, more: object = {}): Provider {
+  const options = { pool, settings: given, clusterId: 'c1', agentVersion: '2', remembered: [] };
+  const made = createSshProvider({ ...options, clock: systemClock, random, log, ...more });
+  open.push(made);
+  return made;
+}
+
+function batch(label: string, more: Partial<LaunchBatch> = {}): LaunchBatch {
+  const agent = { url: 'http://127.0.0.1:1/', authorities: '', selfDestructAfterMs: 3_600_000 };
+  return {
+    ...{ id: label, intents: [{ label, joinToken: `secret-of-${label}` }], resources: null },
+    ...{ workers: 1, timeLimitMs: 0, noticeMs: 0, runAs: null, name: 'p', avoid: [], target: 1 },
+    agent,
+    ...more,
+  };
+}
+
+async function machines(from: Provider): Promise<Machine[]> {
+  const listing = await from.list();
+  if (listing.kind === 'unknown') throw new Error(`unknown: ${listing.reason}`);
+  return listing.machines;
+}
+
+const notice = (listing: Listing): string =>
+  listing.kind === 'known' ? (listing.notice ?? '') : listing.reason;
+const folder = (host: SshHost, pool: string): string =>
+  path.join(host.home, '.drover/c1', pool, host.name);
+const pidOf = (host: SshHost, pool: string): number =>
+  Number(readFileSync(path.join(folder(host, pool), 'agent.pid'), 'utf8').split(' ')[0]);
+const running = async (from: Provider): Promise<Record<string, string>> =>
+  Object.fromEntries(
+    (await machines(from)).map(({ label, handle, phase }) => [label, `${handle} ${phase}`]),
+  );
+
+/** Asks as the core does: until the list no longer shows it. */
+async function destroyed(from: Provider, label: string, handle: string): Promise<void> {
+  expect(await from.destroy({ machines: [{ label, handle }], target: 0 })).toEqual({
+    kind: 'asked',
+  });
+  await until(`${label} is gone`, async () =>
+    (await machines(from)).every((machine) => machine.label !== label),
+  );
+}
+
+describe.runIf(here)('ssh hosts', () => {
+  test('one instance each, found again by a new controller, gone without a trace', async () => {
+    const first = provider('p', settings([one!, two!]));
+    expect(await machines(first)).toEqual([]);
+    const launched = await first.launch(batch('i1'));
+    expect(launched).toMatchObject({ kind: 'launched', handles: ['one'] });
+    expect(JSON.stringify(launched)).not.toContain('secret');
+    expect(await first.launch(batch('i1'))).toMatchObject({ handles: ['one'] });
+    expect(await first.launch(batch('i2'))).toMatchObject({ handles: ['two'] });
+    expect(await first.launch(batch('i3'))).toEqual({
+      kind: 'refused',
+      refusal: 'capacity',
+      reason: 'no host is free: 2 in use',
+      retryAfterMs: expect.any(Number),
+    });
+    const home = folder(one!, 'p');
+    const env = await until('it is up', () => readFileSync(path.join(home, 'data/env'), 'utf8'));
+    expect(env).toContain('DROVER_AGENT_INSTANCE=i1\nDROVER_AGENT_MACHINE=ssh:p:one\n');
+    expect(env).toContain('DROVER_AGENT_SELF_DESTRUCT_AFTER_MS=3600000\n');
+    expect(env).toContain('DROVER_JOIN_TOKEN=secret-of-i1\nDROVER_URL=http://127.0.0.1:1/\n');
+    expect(statSync(path.join(home, 'token')).mode & 0o777).toBe(0o600);
+    expect(spawnSync('ps', ['-ef']).stdout.toString()).not.toContain('secret-of');
+
+    await first.close();
+    const second = provider('p', settings([one!, two!]));
+    expect(await running(second)).toEqual({ i1: 'one running', i2: 'two running' });
+    expect(await second.probe?.({ label: 'i1', handle: 'one' })).toMatchObject({ kind: 'ready' });
+    expect(await second.logs?.({ label: 'i1', handle: 'one' })).toBe(
+      'drover: start 1 under i1\nagent one is up\n',
+    );
+    const pid = pidOf(one!, 'p');
+    await destroyed(second, 'i1', 'one');
+    expect(isAlive(pid)).toBe(false);
+    // Its handle may never have been told; a second time changes nothing; others stay.
+    await destroyed(second, 'i2', '');
+    await destroyed(second, 'i2', 'two');
+    expect([one, two].map((host) => readdirSync(host!.home))).toEqual([['.drover'], ['.drover']]);
+    expect(readdirSync(path.join(one!.home, '.drover'))).toEqual([]);
+  });
+
+  test('an agent that dies is started again, until it is hopeless', async () => {
+    const pool = provider('restart', settings([one!], { restarts: 1 }));
+    await machines(pool);
+    await pool.launch(batch('i1'));
+    const pid = pidOf(one!, 'restart');
+    killPid(-pid, 'SIGKILL');
+    const [told] = await machines(pool);
+    expect(told).toMatchObject({
+      phase: 'running',
+      reason: /the agent was killed.*again \(1 of 1/,
+    });
+    const [again] = await until('it is up again', async () =>
+      (await machines(pool)).some(({ reason }) => reason === '') ? machines(pool) : undefined,
+    );
+    expect(again).toMatchObject({ label: 'i1', phase: 'running', restarts: 1 });
+    expect(pidOf(one!, 'restart')).not.toBe(pid);
+    writeFileSync(path.join(one!.home, 'broken'), '');
+    killPid(-pidOf(one!, 'restart'), 'SIGKILL');
+    const [over] = await until('it is over', async () => {
+      const list = await machines(pool);
+      return list[0]?.phase === 'gone' && list;
+    });
+    expect(over).toMatchObject({ failure: 'INFRA_FATAL', reason: /killed.*2 times in a row/ });
+    // A new one takes the place of what is over, and says why it does not run.
+    expect(await pool.launch(batch('i2'))).toMatchObject({ kind: 'refused' });
+    await until('the host is free', async () => (await machines(pool)).length === 0);
+    expect(await pool.launch(batch('i2'))).toMatchObject({ kind: 'launched' });
+    const [failed] = await until('it failed', async () => {
+      const list = await machines(pool);
+      return list[0]?.phase === 'gone' && list;
+    });
+    expect(failed?.reason).toMatch(/code 127: agent one is up \| error: no such library libstdc/);
+    await destroyed(pool, 'i2', 'one');
+    spawnSync('rm', [path.join(one!.home, 'broken')]);
+  });
+});
