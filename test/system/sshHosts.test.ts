@@ -154,7 +154,8 @@ describe.runIf(here)('ssh hosts', () => {
     const [again] = await until('it is up again', async () =>
       (await machines(pool)).some(({ reason }) => reason === '') ? machines(pool) : undefined,
     );
-    expect(again).toMatchObject({ label: 'i1', phase: 'running', restarts: 1 });
+    // Not a new machine: what runs there outlives its agent.
+    expect(again).toMatchObject({ label: 'i1', phase: 'running', restarts: 0 });
     expect(pidOf(one!, 'restart')).not.toBe(pid);
     writeFileSync(path.join(one!.home, 'broken'), '');
     killPid(-pidOf(one!, 'restart'), 'SIGKILL');
@@ -174,5 +175,124 @@ describe.runIf(here)('ssh hosts', () => {
     expect(failed?.reason).toMatch(/code 127: agent one is up \| error: no such library libstdc/);
     await destroyed(pool, 'i2', 'one');
     spawnSync('rm', [path.join(one!.home, 'broken')]);
+  });
+
+  test('a host that cannot be reached hides nothing, and others go on', async () => {
+    const pool = settings([one!, two!], { connectMs: 3000 });
+    const first = provider('away', pool);
+    await machines(first);
+    await first.launch(batch('i1'));
+    await one!.stop();
+    await until('it is noticed', async () => {
+      const [machine] = await machines(first);
+      return machine?.reason.startsWith('cannot be reached: ');
+    });
+    expect(await running(first)).toEqual({ i1: 'one running' });
+    expect(notice(await first.list())).toMatch(/^one: cannot be reached: .*nothing listens there/);
+    expect(await first.launch(batch('i2'))).toMatchObject({ handles: ['two'] });
+    const ask = { machines: [{ label: 'i1', handle: 'one' }], target: 0 };
+    expect(await first.destroy(ask)).toMatchObject({ kind: 'unknown' });
+    expect(await first.probe?.({ label: 'i1', handle: 'one' })).toMatchObject({ kind: 'unknown' });
+    // A controller that starts just now knows of i1 from its store alone.
+    const remembered = [{ label: 'i1', handle: 'one' }];
+    const second = provider('away', pool, { remembered });
+    expect(await running(second)).toEqual({ i1: 'one running', i2: 'two running' });
+    await two!.stop();
+    await until('nobody answers', async () => (await first.list()).kind === 'unknown');
+    await Promise.all([one!.start(), two!.start()]);
+    await until('they are back', async () =>
+      (await machines(second)).every(({ reason }) => reason === ''),
+    );
+    expect(await running(second)).toEqual({ i1: 'one running', i2: 'two running' });
+    await destroyed(second, 'i1', 'one');
+    expect(await running(second)).toEqual({ i2: 'two running' });
+    await destroyed(second, 'i2', 'two');
+  });
+
+  test('what is wrong with a host is named, and the next one is taken', async () => {
+    const named = async (more: object, tells: RegExp): Promise<void> => {
+      const pool = provider('wrong', settings([one!, two!], more));
+      const listing = await pool.list();
+      expect(await pool.launch(batch('i1'))).toMatchObject({ kind: 'launched', handles: ['two'] });
+      expect(notice(listing) + notice(await pool.list())).toMatch(tells);
+      await destroyed(pool, 'i1', 'two');
+      await pool.close();
+    };
+    // Its folder cannot be made: a file is in its place, as on a read-only or full disk.
+    writeFileSync(path.join(one!.home, 'file'), '');
+    const hosts = (first: object): object => ({
+      hosts: [
+        { host: '127.0.0.1', name: 'one', port: one!.port, ...first },
+        { host: '127.0.0.1', name: 'two', port: two!.port },
+      ],
+    });
+    await named(hosts({ folder: 'file/below' }), /one: .*cannot make the folder .*file\/below/);
+    await named(hosts({ keyFile: '/no/such/key' }), /one: cannot be reached: .*no\/such\/key/);
+    // A PATH without setsid, as on a host without util-linux.
+    const bin = path.join(servers.folder, 'bin');
+    mkdirSync(bin);
+    spawnSync('busybox', ['--install', '-s', bin]);
+    spawnSync('rm', [path.join(bin, 'setsid')]);
+    one!.setLogin(`export PATH='${bin}'`);
+    await named({}, /one: could not be launched on: there is no setsid: install util-linux/);
+    one!.setLogin('');
+    const full = provider('wrong', settings([one!], { freeBytes: 2 ** 50 }));
+    expect(notice(await full.list())).toMatch(/one: only \d+ MiB are free/);
+    expect(await full.launch(batch('i1'))).toMatchObject({
+      refusal: 'unreachable',
+      reason: expect.stringMatching(/no host is free: one: has only \d+ MiB free/),
+    });
+    await one!.changeKey();
+    const changed = provider('wrong', settings([one!]));
+    await until('it is noticed', async () => /host key/.test(notice(await changed.list())));
+    expect(await changed.launch(batch('i1'))).toMatchObject({ refusal: 'configuration' });
+    servers.trust();
+    await until('it is trusted again', async () => (await changed.list()).kind === 'known');
+  });
+
+  test('two launches at once, by two controllers: one host each, never both', async () => {
+    const [left, right] = [1, 2].map(() => provider('race', settings([one!, three!])));
+    await Promise.all([machines(left!), machines(right!)]);
+    const results = await Promise.all([left!.launch(batch('i1')), right!.launch(batch('i2'))]);
+    expect(results.map(({ kind }) => kind)).toEqual(['launched', 'launched']);
+    expect(Object.values(await running(left!)).toSorted()).toEqual([
+      'one running',
+      'three running',
+    ]);
+    // Another cluster's host is taken too, and its instance is nobody's business.
+    const stranger = provider('race', settings([one!]), { clusterId: 'c2' });
+    expect(await machines(stranger)).toEqual([]);
+    expect(await stranger.launch(batch('i3'))).toMatchObject({
+      refusal: 'capacity',
+      reason: 'no host is free: 1 in use',
+    });
+    const avoided = provider('other', settings([two!]));
+    expect(await avoided.launch(batch('i4', { avoid: ['two'] }))).toMatchObject({
+      kind: 'refused',
+      reason: 'no host is free: two: is to be avoided',
+    });
+    for (const [label, at] of Object.entries(await running(left!))) {
+      await destroyed(left!, label, at.split(' ')[0] ?? '');
+    }
+  });
+
+  test('drift is told: version, resources, clock, and what a host lacks', async () => {
+    const before = provider('drift', settings([three!], { resources: 'cpus=1' }));
+    await machines(before);
+    await before.launch(batch('i1'));
+    await before.close();
+    const off = { ...systemClock, now: () => systemClock.now() + 60_000 };
+    const resources = 'cpus=4096,mem=99Ti';
+    const after = provider('drift', settings([three!], { resources }), {
+      ...{ agentVersion: '3', clock: off },
+    });
+    const told = notice(await after.list());
+    expect(told).toContain('its agent is 2, ours is 3');
+    expect(told).toContain(`to offer cpus=1, the settings say ${resources}`);
+    expect(told).toMatch(/its clock is (58|59|60) s behind/);
+    expect(told).toMatch(/it has \d+ cores, the settings say 4096/);
+    expect(told).toMatch(/it has \d+ MiB of memory, the settings say mem=99Ti/);
+    expect((await machines(after))[0]).toMatchObject({ phase: 'running', reason: /ours is 3/ });
+    await destroyed(after, 'i1', 'three');
   });
 });

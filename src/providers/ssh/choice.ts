@@ -37,11 +37,11 @@ function inUse({ seen, launching, instance }: Host): string {
   if (launching) return 'is being launched on';
   if (instance) return `has ${instance.label}`;
   const [other] = seen?.report.others ?? [];
-  return other === undefined ? '' : `is in use by pool ${other}`;
+  return other === undefined ? '' : `is in use by ${other}`;
 }
 
 function troubleOf(host: Host, freeBytes: number): Trouble | undefined {
-  const trouble = host.silence ?? host.trouble;
+  const trouble = host.silence ?? (host.rests ? host.trouble : undefined);
   if (trouble) return trouble;
   if (!host.seen) return { reason: 'was not reached yet', person: false };
   if (hasRoom(host.seen.report, freeBytes)) return undefined;

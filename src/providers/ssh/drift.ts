@@ -46,7 +46,7 @@ function lacking(report: HostReport, resources: string): string[] {
   if (cpus && report.cpus !== null && report.cpus < Number(cpus)) {
     told.push(`it has ${report.cpus} cores, the settings say ${cpus}`);
   }
-  const memory = /(?:^|,)\s*mem=([\d.]+)([kmgt]?)(i?)/i.exec(resources);
+  const memory = /(?<=^|,\s*)mem=([\d.]+)([kmgt]?)(i?)/i.exec(resources);
   if (memory && report.memoryBytes !== null && report.memoryBytes < bytesOf(memory)) {
     told.push(`it has ${mebibytes(report.memoryBytes)} of memory, the settings say ${memory[0]}`);
   }

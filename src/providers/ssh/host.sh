@@ -65,6 +65,11 @@ group_lives() {
   return 1
 }
 
+# Not every sleep knows parts of a second.
+pause() {
+  sleep 0.2 2>/dev/null || sleep 1
+}
+
 label_here() {
   [ -L "$here/label" ] && readlink "$here/label"
 }
@@ -90,10 +95,11 @@ look_at_machine() {
     set -- /proc/driver/nvidia/gpus/*
     say gpus "$#"
   fi
-  for link in "$root/$cluster"/*/"$host"/label; do
-    [ -L "$link" ] || continue
-    other=${link%/*/label}
-    [ "$other" = "$root/$cluster/$pool" ] || say other "${other##*/}"
+  for link in "$root"/*/*/"$host"/label; do
+    other=${link%/label}
+    [ "$other" != "$here" ] && [ -L "$link" ] && group_lives "$other/agent.pid" || continue
+    other=${other#"$root"/}
+    say other "${other%/*}"
   done
   [ -d "$root/leftovers" ] && say leftovers "$root/leftovers"
 }
@@ -221,18 +227,17 @@ end_all() {
 end_agent() {
   group_lives "$here/agent.pid" || return 0
   kill -TERM "-$pid"
-  waited=0
-  while [ "$waited" -lt "$STOP_S" ]; do
-    sleep 1
+  until_s=$(($(date +%s) + STOP_S))
+  while [ "$(date +%s)" -lt "$until_s" ]; do
+    pause
     group_lives "$here/agent.pid" || return 0
-    waited=$((waited + 1))
   done
   kill -KILL "-$pid"
 }
 
 # The agent's own watchdog ends attempts whose lease ran out: it knows groups and containers.
 end_attempts() {
-  data=$here/data waited=0
+  data=$here/data until_s=$(($(date +%s) + ATTEMPTS_S))
   [ -d "$data/leases" ] || return 0
   for lease in "$data"/leases/*; do
     [ -e "$lease" ] && echo 000000000000000 >"$lease"
@@ -241,9 +246,8 @@ end_attempts() {
   while :; do
     set -- "$data"/leases/*
     [ -e "$1" ] || break
-    [ "$waited" -lt "$ATTEMPTS_S" ] || return 1
-    sleep 1
-    waited=$((waited + 1))
+    [ "$(date +%s)" -lt "$until_s" ] || return 1
+    pause
   done
   for list in "$data"/attempts/*/cgroups "$data"/spares/*/cgroups; do
     [ -f "$list" ] || continue

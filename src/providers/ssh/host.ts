@@ -78,9 +78,13 @@ export class Host {
     return this.#silence;
   }
 
+  /** Why its last launch was refused. */
   get trouble(): Trouble | undefined {
-    const { clock } = this.#options;
-    return this.#trouble && clock.bootMs() < this.#trouble.untilMs ? this.#trouble : undefined;
+    return this.#trouble;
+  }
+
+  get rests(): boolean {
+    return this.#trouble !== undefined && this.#options.clock.bootMs() < this.#trouble.untilMs;
   }
 
   get instance(): InstanceReport | null {
@@ -240,7 +244,7 @@ export class Host {
 }
 
 function blank(label: string): InstanceReport {
-  const starts = { total: 1, inRow: 1, lastS: 0 };
+  const starts = { inRow: 1, lastS: 0 };
   const texts = { version: '', resources: '', url: '', log: '' };
   return { label, state: 'running', ...texts, starts, exit: null, rebooted: false };
 }

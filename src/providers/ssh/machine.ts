@@ -18,14 +18,8 @@ export function machinesOf(host: Host, remembered: string | undefined, drift: st
   // Nobody knows whether it is still so; gone it must be seen to be.
   const shown = unreachable && phase === 'gone' ? 'running' : phase;
   const told = [unreachable, reason, ...drift].filter(Boolean).join('; ');
-  const restarts = Math.max(0, instance.starts.total - 1);
-  return [
-    {
-      ...machine(host.name, instance.label, { phase: shown, reason: told }),
-      restarts,
-      failure: shown === 'gone' ? failure : null,
-    },
-  ];
+  const one = machine(host.name, instance.label, { phase: shown, reason: told });
+  return [{ ...one, failure: shown === 'gone' ? failure : null }];
 }
 
 function phaseOf(course: Course): Pick<Machine, 'phase' | 'reason' | 'failure'> {
@@ -51,6 +45,7 @@ function machine(
     failure: null,
     startsAtMs: null,
     leftMs: null,
+    // It is the same machine: work there outlives its agent.
     restarts: 0,
     // Of interest where the settings give an hour a price: the machine itself is owned.
     billed: phase === 'running' || phase === 'ending',

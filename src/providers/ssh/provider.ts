@@ -20,6 +20,8 @@ export const HOSTS_AT_ONCE = 32;
 export const LAUNCH_TRIES = 3;
 /** Hosts that a notice names. */
 const NOTICES = 10;
+/** No further host is tried after this: whoever asked does not wait for ever. */
+const LAUNCH_MS = 20_000;
 const RETRY_MS = 10_000;
 const CLEARED_MS = 2000;
 
@@ -81,7 +83,7 @@ export function createSshProvider(options: SshProviderOptions): Provider {
       launch(
         hosts.map(({ host }) => host),
         batch,
-        settings,
+        options,
         lookAll,
       ),
 
@@ -152,18 +154,22 @@ function openHost(options: SshProviderOptions, one: SshHost): OpenHost {
 async function launch(
   hosts: Host[],
   batch: LaunchBatch,
-  settings: SshPool,
+  { settings, clock }: Pick<SshProviderOptions, 'settings' | 'clock'>,
   lookAll: () => Promise<unknown>,
 ): Promise<LaunchResult> {
   const [intent] = batch.intents;
   if (!intent) return { kind: 'launched', handles: [], script: '' };
-  if (hosts.some((host) => !host.seen && !host.silence)) await lookAll();
+  if (hosts.some((host) => !host.seen && !host.silence)) {
+    await Promise.race([lookAll(), sleep(clock, settings.lookMs)]);
+  }
   // A launch whose reply was lost may be asked for again.
   const already = hosts.find(({ instance }) => instance?.label === intent.label);
   if (already) return { kind: 'launched', handles: [already.name], script: '' };
   const { free, taken } = chooseHosts(hosts, batch.avoid, settings.freeBytes);
   const tried: Tried[] = taken;
+  const endsAtMs = clock.bootMs() + LAUNCH_MS;
   for (const host of free.slice(0, LAUNCH_TRIES)) {
+    if (clock.bootMs() > endsAtMs) break;
     const result = await host.launch(intent, batch.agent);
     if (result.kind === 'launched') {
       return { kind: 'launched', handles: [host.name], script: result.script };
@@ -186,7 +192,7 @@ async function clear(hosts: Host[]): Promise<number> {
 function noticeOf(hosts: OpenHost[], drift: (one: OpenHost) => string[]): string {
   const told = hosts.flatMap((one) => {
     const { silence, trouble, seen, name } = one.host;
-    const others = seen?.report.others.map((pool) => `pool ${pool} uses it too`) ?? [];
+    const others = seen?.report.others.map((other) => `${other} uses it`) ?? [];
     const words = [...(silence ? [`cannot be reached: ${silence.reason}`] : drift(one)), ...others];
     if (trouble && !silence) words.push(`could not be launched on: ${trouble.reason}`);
     return words.length === 0 ? [] : [`${name}: ${words.join(', ')}`];

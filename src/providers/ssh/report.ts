@@ -11,7 +11,7 @@ export interface HostReport {
   memoryBytes: number | null;
   /** Of NVIDIA, where its driver is loaded. */
   gpus: number | null;
-  /** Pools of the same cluster that have an instance there. */
+  /** Whose agents run there beside ours, as `cluster/pool`. */
   others: string[];
   /** Where files lie that could not be removed; empty: there are none. */
   leftovers: string;
@@ -28,7 +28,7 @@ export interface InstanceReport {
   version: string;
   resources: string;
   url: string;
-  starts: { total: number; inRow: number; lastS: number };
+  starts: { inRow: number; lastS: number };
   /** Null: nobody wrote down how it ended. */
   exit: { code: number; atS: number } | null;
   /** The machine was started anew since. */
@@ -64,14 +64,14 @@ function instanceOf(values: Map<string, string>, log: string): InstanceReport | 
   const label = values.get('label');
   const state = AGENT_STATES.find((one) => one === values.get('state'));
   if (!label || !state) return null;
-  const [total = 0, inRow = 0, lastS = 0] = (values.get('starts') ?? '').split(' ').map(Number);
+  const [, inRow = 0, lastS = 0] = (values.get('starts') ?? '').split(' ').map(Number);
   const [code, atS] = (values.get('exit') ?? '').split(' ');
   return {
     ...{ label, state, log },
     version: values.get('version') ?? '',
     resources: values.get('resources') ?? '',
     url: values.get('url') ?? '',
-    starts: { total, inRow, lastS },
+    starts: { inRow, lastS },
     exit: code ? { code: Number(code), atS: Number(atS) } : null,
     rebooted: values.has('rebooted'),
   };
