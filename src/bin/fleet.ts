@@ -5,7 +5,9 @@ import type { ManagedPool } from '../control/pools/pool.ts';
 import { poolPolicy } from '../core/placement/poolPolicy.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
+import type { Instance } from '../model/instance.ts';
 import type { Settings } from '../model/settings.ts';
+import { AGENT_VERSION } from '../protocol/agent.ts';
 import { openProvider } from '../providers/open.ts';
 
 export interface Home {
@@ -21,14 +23,26 @@ export interface FleetParts {
   close(): Promise<void>;
 }
 
+export interface FleetFacts {
+  clusterId: string;
+  /** Those of the store that are not over. */
+  instances: readonly Instance[];
+  clock: Clock;
+  log: Log;
+}
+
 export function openFleet(
   fleet: Settings['fleet'],
   secret: string,
-  common: { clusterId: string; clock: Clock; log: Log },
+  { instances, ...common }: FleetFacts,
 ): FleetParts {
   const pools: ManagedPool[] = [];
   for (const [name, settings] of Object.entries(fleet.pools)) {
-    const opened = openProvider({ pool: name, settings, ...common });
+    const remembered = instances
+      .filter(({ pool }) => pool === name)
+      .map(({ id, handle }) => ({ label: id, handle }));
+    const more = { remembered, agentVersion: AGENT_VERSION };
+    const opened = openProvider({ pool: name, settings, ...more, ...common });
     if (opened) pools.push({ ...opened, name, settings, policy: poolPolicy(name, settings) });
   }
   let home: Home | null = null;

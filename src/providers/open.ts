@@ -2,7 +2,9 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { providerOf, type PoolSettings, type ProviderKind } from '../model/poolSettings.ts';
-import type { Provider } from './contract.ts';
+import { systemRandom } from '../lib/random.ts';
+import type { MachineRef, Provider } from './contract.ts';
+import { createSshProvider } from './ssh/provider.ts';
 
 export interface OpenedProvider {
   kind: ProviderKind;
@@ -18,6 +20,10 @@ export interface ProviderOptions {
   settings: PoolSettings;
   /** Machines of other clusters in the same place are none of ours. */
   clusterId: string;
+  /** The agent that launched machines get from us. */
+  agentVersion: string;
+  /** What the store knows of the pool's machines that are not over. */
+  remembered: readonly MachineRef[];
   clock: Clock;
   log: Log;
 }
@@ -26,5 +32,10 @@ export interface ProviderOptions {
 export function openProvider(options: ProviderOptions): OpenedProvider | undefined {
   const kind = providerOf(options.settings);
   if (kind === undefined) return undefined;
+  const { ssh } = options.settings;
+  if (ssh) {
+    const provider = createSshProvider({ ...options, settings: ssh, random: systemRandom });
+    return { kind, provider, longestMs: 0, perUser: false };
+  }
   throw new Error(`no provider ${kind}`);
 }

@@ -17,12 +17,15 @@ import {
   type SshHost,
   type SshServers,
 } from '../support/sshServers.ts';
-import { until } from '../support/wait.ts';
+import { PATIENCE_MS, until as wait } from '../support/wait.ts';
 
 const here = sshdIsHere();
 let servers: SshServers;
 let [one, two, three]: SshHost[] = [];
 const open: Provider[] = [];
+
+/** Each look costs a process here and some there. */
+const until: typeof wait = (what, look) => wait(what, look, PATIENCE_MS, 150);
 
 /** Stands in for the agent: says who it is, ends when it is asked to. */
 const AGENT = `env | grep ^DROVER_ | sort >"$DROVER_AGENT_DATA_DIR/env"

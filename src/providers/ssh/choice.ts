@@ -33,7 +33,9 @@ export function chooseHosts(
   return { free, taken };
 }
 
-function inUse({ seen, launching, instance }: Host): string {
+function inUse({ seen, silence, launching, instance }: Host): string {
+  // What was last seen there does not count while nobody knows.
+  if (silence) return '';
   if (launching) return 'is being launched on';
   if (instance) return `has ${instance.label}`;
   const [other] = seen?.report.others ?? [];
