@@ -9,7 +9,6 @@ import type { IdleRule } from '../model/jobParts.ts';
 import { SCOPES } from '../model/token.ts';
 import type { Timers } from '../protocol/agent.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
-import type { PoolCalls } from '../protocol/pools.ts';
 import type { Minter } from '../exchange/mint.ts';
 import { NO_POLICY, type PolicySource } from '../protocol/policy.ts';
 import type { SecretSource } from '../secrets/contract.ts';
@@ -32,7 +31,6 @@ import { createMutate, type Mutate } from './mutate.ts';
 import { createNoticeLoop, type Channels } from './notices.ts';
 import type { Planner } from './planner.ts';
 import type { Launching } from './pools/launching.ts';
-import { createPools } from './pools.ts';
 import { startPoolLoops } from './pools/loops.ts';
 import type { ManagedPool } from './pools/pool.ts';
 import { receiptOfEnded } from './receipts.ts';
@@ -90,7 +88,6 @@ export interface ControllerOptions {
 
 export interface Controller {
   coordinator: Coordinator;
-  pools: PoolCalls;
   state: State;
   mutate: Mutate;
   durable(): Promise<void>;
@@ -169,7 +166,6 @@ export function createController(options: ControllerOptions): Controller {
 
   return {
     coordinator,
-    pools: createPools({ ...core, history, pools, loops: poolLoops }),
     state,
     mutate,
     durable: () => committer.durable(),

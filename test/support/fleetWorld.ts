@@ -78,20 +78,36 @@ export class FleetWorld {
     return [...instances.values()].map(({ instance }) => instance);
   }
 
-  async pass(seconds: number): Promise<void> {
-    for (let at = 0; at < seconds; at++) {
-      await this.test.clock.advance(SECOND);
+  async pass(seconds: number, step = 1): Promise<void> {
+    for (let at = 0; at < seconds; at += step) {
+      await this.test.clock.advance(step * SECOND);
       await this.sync();
     }
   }
 
-  /** All agents of machines that exist say that they are there. */
+  /** All agents of machines that exist say what they run, and do as they are told. */
   async sync(): Promise<void> {
+    const there = new Set(this.account.existing());
     for (const [machine, agents] of this.agents) {
-      if (!this.account.existing().includes(machine)) continue;
-      for (const agent of agents) {
-        if (agent.joined) await agent.sync().catch(() => undefined);
-      }
+      if (!there.has(machine)) continue;
+      for (const agent of agents) if (agent.joined) await this.#obey(agent).catch(() => undefined);
+    }
+  }
+
+  /** What an agent runs ends now, as its command did. */
+  async end(agent: TestAgent, exitCode: number): Promise<void> {
+    for (const [uid, one] of agent.runs) {
+      agent.runs.set(uid, { ...one, state: 'ENDED', cause: 'exited', exitCode });
+    }
+    await this.#obey(agent);
+  }
+
+  async #obey(agent: TestAgent): Promise<void> {
+    const reply = await agent.sync([...agent.runs.values()]);
+    for (const uid of reply.acknowledged) agent.runs.delete(uid);
+    for (const { uid } of reply.desired) agent.runs.set(uid, { uid, state: 'RUNNING' });
+    for (const { uid, cause } of reply.stop) {
+      if (agent.runs.has(uid)) agent.runs.set(uid, { uid, state: 'ENDED', cause });
     }
   }
 

@@ -186,6 +186,8 @@ export class TestAgent {
   start = 1;
   seq = 0;
   epoch = 0;
+  /** For worlds in which it runs something. */
+  readonly runs = new Map<string, Observation>();
 
   constructor(test: TestController, request: JoinRequest) {
     this.#test = test;
