@@ -220,7 +220,7 @@ end_all() {
     [ "$entry" = "$here/label" ] || [ "$entry" = "$here/stop.pid" ] || discard "$entry"
   done
   rm -f "$here/stop.pid" "$here/label"
-  rmdir "$here" "${here%/*}" "$root/$cluster" 2>/dev/null
+  rmdir "$here" "${here%/*}" "$root/$cluster" "$root" 2>/dev/null
   return 0
 }
 
