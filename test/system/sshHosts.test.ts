@@ -1,7 +1,11 @@
 /** The ssh provider against real sshds: three hosts, every way they can fail. */
 import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -232,7 +236,7 @@ describe.runIf(here)('ssh hosts', () => {
     await named(hosts({ keyFile: '/no/such/key' }), /one: cannot be reached: .*no\/such\/key/);
     // A PATH without setsid, as on a host without util-linux.
     const bin = path.join(servers.folder, 'bin');
-    mkdirSync(bin);
+    mkdirSync(bin, { recursive: true });
     spawnSync('busybox', ['--install', '-s', bin]);
     spawnSync('rm', [path.join(bin, 'setsid')]);
     one!.setLogin(`export PATH='${bin}'`);
@@ -296,5 +300,45 @@ describe.runIf(here)('ssh hosts', () => {
     expect(told).toMatch(/it has \d+ MiB of memory, the settings say mem=99Ti/);
     expect((await machines(after))[0]).toMatchObject({ phase: 'running', reason: /ours is 3/ });
     await destroyed(after, 'i1', 'three');
+  });
+
+  test('the agent comes from the gateway, or by ssh where it cannot be fetched', async () => {
+    const agent = `#!/bin/sh\ncase $1 in --version) echo 2 ;; *) ${AGENT} ;; esac\n`;
+    const sum = createHash('sha256').update(agent).digest('hex');
+    const asked: string[] = [];
+    const gateway = createServer((request, response) => {
+      asked.push(`${request.headers['user-agent']?.split('/')[0]} ${request.url}`);
+      const { pathname } = new URL(request.url ?? '', 'http://x');
+      if (pathname === '/install/join.sh') response.end(`set -- agent; ${AGENT}`);
+      else if (pathname === '/install/agent.sha256') response.end(`${sum}  agent\n`);
+      else if (pathname === '/install/agent') response.end(agent);
+      else response.writeHead(404).end();
+    }).listen(0, '127.0.0.1');
+    await once(gateway, 'listening');
+    const url = `http://127.0.0.1:${(gateway.address() as AddressInfo).port}`;
+    const home = { agent: { url, authorities: '', selfDestructAfterMs: 60_000 } };
+    // Two has neither curl nor wget.
+    two!.setLogin(`export PATH='${path.join(servers.folder, 'bin')}'`);
+    const bin = path.join(servers.folder, 'bin');
+    mkdirSync(bin, { recursive: true });
+    spawnSync('busybox', ['--install', '-s', bin]);
+    spawnSync('rm', [path.join(bin, 'wget')]);
+    const pool = provider('fetch', settings([one!, two!], { agentCommand: '' }));
+    await machines(pool);
+    await pool.launch(batch('i1', home));
+    await pool.launch(batch('i2', home));
+    const log = (host: SshHost): string =>
+      readFileSync(path.join(folder(host, 'fetch'), 'log'), 'utf8');
+    await until('both are up', async () => {
+      await pool.list();
+      return log(one!).includes('agent one is up') && log(two!).includes('agent two is up');
+    });
+    expect(asked.filter((line) => line.startsWith('curl'))).toEqual(['curl /install/join.sh']);
+    expect(log(two!)).toMatch(/start 1 .*\n.*neither curl nor wget\n.*start 2 .*\nagent two is up/);
+    expect(readdirSync(path.join(two!.home, '.drover/agents'))).toEqual([`agent-${sum}`]);
+    await destroyed(pool, 'i1', 'one');
+    await destroyed(pool, 'i2', 'two');
+    two!.setLogin('');
+    gateway.close();
   });
 });
