@@ -17,6 +17,7 @@ import {
   type SshHost,
   type SshServers,
 } from '../support/sshServers.ts';
+import { processesOf, startProcess } from '../support/processes.ts';
 import { until } from '../support/wait.ts';
 
 const here = sshdIsHere();
@@ -197,5 +198,25 @@ describe.runIf(here)('a connection', () => {
     vi.unstubAllEnvs();
     expect(folders()).toEqual([]);
     expect(await shell.run('true')).toMatchObject({ kind: 'unreachable' });
+  });
+
+  test('it ends with a controller that is killed', async () => {
+    const source = path.resolve(import.meta.dirname, '../../src');
+    const code = `
+      const { createSshShell } = await import('${source}/providers/remote/sshShell.ts');
+      const { systemClock: clock } = await import('${source}/lib/clock.ts');
+      const { systemRandom: random } = await import('${source}/lib/random.ts');
+      const { silentLog: log } = await import('${source}/lib/log.ts');
+      const destination = ${JSON.stringify(destination())};
+      const shell = createSshShell({ destination, clock, random, log });
+      console.log((await shell.run('echo open')).stdout);
+      setInterval(() => {}, 1000);`;
+    const env = { TMPDIR: servers.folder };
+    const child = startProcess([process.execPath, '-e', code], { cwd: servers.folder, env });
+    await until('it is connected', () => child.output().includes('open'));
+    const sockets = `${servers.folder}/drover-ssh-`;
+    expect(processesOf([sockets]).length).toBeGreaterThan(0);
+    await child.stop('SIGKILL');
+    await until('its ssh has ended', () => processesOf([sockets]).length === 0);
   });
 });

@@ -97,7 +97,8 @@ look_at_machine() {
   fi
   for link in "$root"/*/*/"$host"/label; do
     other=${link%/label}
-    [ "$other" != "$here" ] && [ -L "$link" ] && group_lives "$other/agent.pid" || continue
+    [ "$other" != "$here" ] && [ -L "$link" ] || continue
+    group_lives "$other/agent.pid" || continue
     other=${other#"$root"/}
     say other "${other%/*}"
   done
@@ -166,6 +167,8 @@ launch() {
     [ "$now" = "$label" ] || exit 3
     [ ! -e "$here/agent.pid" ] || return 0
   fi
+  # Those of old versions; one that is still wanted is fetched again.
+  find "$root/agents" -name 'agent-*' -mtime +30 -exec rm -f {} + 2>/dev/null
   prepare || {
     give_back
     refuse "cannot write below $here: is there room?"

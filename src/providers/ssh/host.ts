@@ -8,6 +8,7 @@ import type { Log } from '../../lib/log.ts';
 import type { SshPool } from '../../model/sshSettings.ts';
 import type { AgentLaunch, LaunchIntent } from '../contract.ts';
 import { needsPerson, type RemoteShell, type RunResult } from '../remote/contract.ts';
+import type { Turns } from '../remote/turns.ts';
 import { fetchAgent } from './agentFile.ts';
 import { courseOf, type Course } from './course.ts';
 import { hostScript, launchWords, TAKEN, type Place } from './hostScript.ts';
@@ -26,6 +27,8 @@ export interface HostOptions {
   settings: Pick<SshPool, 'resources' | 'agentCommand' | 'commandMs' | 'restarts' | 'retryMaxMs'>;
   /** The agent that the controller serves. */
   version: string;
+  /** Of all hosts together. */
+  turns: Turns;
   clock: Clock;
   log: Log;
 }
@@ -103,7 +106,9 @@ export class Host {
 
   /** Never fails: what could not be seen is `silence`. */
   look(): Promise<void> {
-    this.#looking ??= this.#lookNow().finally(() => (this.#looking = undefined));
+    this.#looking ??= this.#options.turns
+      .run(() => this.#lookNow())
+      .finally(() => (this.#looking = undefined));
     return this.#looking;
   }
 
@@ -239,7 +244,12 @@ export class Host {
     variables: Record<string, string>,
   ): Promise<RunResult> {
     const { shell, place, settings } = this.#options;
-    return shell.run(hostScript(verb, place, variables), { timeoutMs: settings.commandMs });
+    return shell
+      .run(hostScript(verb, place, variables), { timeoutMs: settings.commandMs })
+      .catch(({ message }: Error) => {
+        // Such as no room for the socket: nothing was said.
+        return { kind: 'unreachable', problem: 'client', reason: message };
+      });
   }
 }
 

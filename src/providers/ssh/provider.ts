@@ -8,7 +8,7 @@ import type { Random } from '../../lib/random.ts';
 import { sshHosts, type SshHost, type SshPool } from '../../model/sshSettings.ts';
 import type { LaunchBatch, LaunchResult, Listing, MachineRef, Provider } from '../contract.ts';
 import { createSshShell } from '../remote/sshShell.ts';
-import { createTurns } from '../remote/turns.ts';
+import { createTurns, type Turns } from '../remote/turns.ts';
 import { driftOf } from './drift.ts';
 import { Host } from './host.ts';
 import { machinesOf } from './machine.ts';
@@ -43,11 +43,10 @@ export interface SshProviderOptions {
 
 export function createSshProvider(options: SshProviderOptions): Provider {
   const { settings, clock } = options;
-  const hosts = sshHosts(settings).map((one) => openHost(options, one));
-  const remembered = new Map(options.remembered.map(({ handle, label }) => [handle, label]));
   const turns = createTurns(HOSTS_AT_ONCE);
-  const lookAll = (): Promise<void[]> =>
-    Promise.all(hosts.map(({ host }) => turns.run(() => host.look())));
+  const hosts = sshHosts(settings).map((one) => openHost({ ...options, turns }, one));
+  const remembered = new Map(options.remembered.map(({ handle, label }) => [handle, label]));
+  const lookAll = (): Promise<void[]> => Promise.all(hosts.map(({ host }) => host.look()));
   const drift = ({ host, resources }: OpenHost): string[] =>
     host.seen
       ? driftOf(host.seen.report, host.seen.offMs, {
@@ -137,8 +136,8 @@ interface OpenHost {
   resources: string;
 }
 
-function openHost(options: SshProviderOptions, one: SshHost): OpenHost {
-  const { settings, clock, random, pool, clusterId, agentVersion: version } = options;
+function openHost(options: SshProviderOptions & { turns: Turns }, one: SshHost): OpenHost {
+  const { settings, turns, clock, random, pool, clusterId, agentVersion: version } = options;
   const { name, resources, agentCommand } = one;
   const log = options.log.child({ pool, host: name });
   const backoff = { minMs: settings.retryMaxMs / 100, maxMs: settings.retryMaxMs };
@@ -148,7 +147,10 @@ function openHost(options: SshProviderOptions, one: SshHost): OpenHost {
   });
   const place = { root: one.folder, cluster: clusterId, pool, host: name };
   const own = { ...settings, resources, agentCommand };
-  return { host: new Host({ name, place, shell, settings: own, version, clock, log }), resources };
+  return {
+    host: new Host({ name, place, shell, settings: own, version, turns, clock, log }),
+    resources,
+  };
 }
 
 async function launch(
