@@ -63,11 +63,11 @@ function capacityInstance(
 }
 
 /** Of the limits that are set, the one with the least left. */
-export function spendLeft(state: State, pool: ManagedPool, nowMs: number): SpendLeft | null {
+function spendLeft(state: State, pool: ManagedPool, nowMs: number): SpendLeft | null {
   const { spendPerHour, spendPerDay, spendPerMonth } = pool.settings;
   const sums = spendingNow(state.machines.spending.get(pool.name), nowMs);
-  const month = new Date(sums.monthAtMs);
-  const nextMonthAtMs = Date.UTC(month.getUTCFullYear(), month.getUTCMonth() + 1, 1);
+  const now = new Date(nowMs);
+  const nextMonthAtMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1);
   const left = (
     period: SpendLeft['period'],
     limit: number,
@@ -80,8 +80,8 @@ export function spendLeft(state: State, pool: ManagedPool, nowMs: number): Spend
   };
   return (
     [
-      ...left('hour', spendPerHour, sums.hourMicros, sums.hourAtMs + HOUR_MS),
-      ...left('day', spendPerDay, sums.dayMicros, sums.dayAtMs + DAY_MS),
+      ...left('hour', spendPerHour, sums.hourMicros, (sums.hour + 1) * HOUR_MS),
+      ...left('day', spendPerDay, sums.dayMicros, (sums.day + 1) * DAY_MS),
       ...left('month', spendPerMonth, sums.monthMicros, nextMonthAtMs),
     ].toSorted((a, b) => a.leftMicros - b.leftMicros)[0] ?? null
   );

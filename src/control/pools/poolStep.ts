@@ -36,7 +36,7 @@ export interface PoolStepOptions {
 }
 
 /** What is ours by name but nobody knows is given this long before it is ended. */
-export const REAP_AFTER_MS = 60_000;
+const REAP_AFTER_MS = 60_000;
 /** Between two requests for the same end. */
 const DESTROY_AGAIN_MS = 10_000;
 /** So many ends are asked for with one call. */
@@ -105,7 +105,7 @@ export function createPoolStep(options: PoolStepOptions): () => Promise<void> {
   function account(instance: Instance, verdict: Verdict, nowMs: number): void {
     if (instance.state === 'JOINED' && !status.joined.has(instance.id)) {
       status.joined.add(instance.id);
-      status.backoff = succeeded(status.backoff, settings.maxPending);
+      status.backoff = succeeded(status.backoff, nowMs, settings.maxPending);
     }
     const over = verdict.kind === 'gone' || verdict.kind === 'destroy';
     if (!over || !isComing(instance.state)) return;

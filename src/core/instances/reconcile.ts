@@ -62,7 +62,7 @@ export type Verdict =
   | { kind: 'gone'; failure: FailureClass | null; reason: string };
 
 /** A provider may take so long to show what it has just taken. */
-export const LISTING_LAG_MS = 60_000;
+const LISTING_LAG_MS = 60_000;
 /** Ends and starts are told anew only when they move by more: each telling is a row. */
 const END_MOVED_MS = 5000;
 const START_MOVED_MS = 60_000;

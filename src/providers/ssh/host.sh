@@ -97,7 +97,7 @@ look_at_machine() {
   fi
   for link in "$root"/*/*/"$host"/label; do
     other=${link%/label}
-    [ "$other" != "$here" ] && [ -L "$link" ] || continue
+    if [ "$other" = "$here" ] || [ ! -L "$link" ]; then continue; fi
     group_lives "$other/agent.pid" || continue
     other=${other#"$root"/}
     say other "${other%/*}"
