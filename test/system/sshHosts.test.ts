@@ -2,110 +2,34 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
-import { silentLog as log } from '../../src/lib/log.ts';
-import { systemRandom as random } from '../../src/lib/random.ts';
-import { sshPool, type SshPool } from '../../src/model/sshSettings.ts';
-import type { LaunchBatch, Listing, Machine, Provider } from '../../src/providers/contract.ts';
-import { createSshProvider } from '../../src/providers/ssh/provider.ts';
-import { isAlive, killPid, processesOf } from '../support/processes.ts';
-import {
-  sshdIsHere,
-  startSshServers,
-  type SshHost,
-  type SshServers,
-} from '../support/sshServers.ts';
-import { PATIENCE_MS, until as wait } from '../support/wait.ts';
+import { LAUNCH_TRIES } from '../../src/providers/ssh/provider.ts';
+import { hostScript, launchWords } from '../../src/providers/ssh/hostScript.ts';
+import { parseReport } from '../../src/providers/ssh/report.ts';
+import { isAlive, killPid } from '../support/processes.ts';
+import { AGENT, batch, destroyed, folder, machines, notice } from '../support/sshPools.ts';
+import { pidOf, running, startSshPools, until, type SshPools } from '../support/sshPools.ts';
+import { sshdIsHere, type SshHost, type SshServers } from '../support/sshServers.ts';
 
 const here = sshdIsHere();
+let pools: SshPools;
 let servers: SshServers;
 let [one, two, three]: SshHost[] = [];
-const open: Provider[] = [];
-
-/** Each look costs a process here and some there. */
-const until: typeof wait = (what, look) => wait(what, look, PATIENCE_MS, 150);
-
-/** Stands in for the agent: says who it is, ends when it is asked to. */
-const AGENT = `env | grep ^DROVER_ | sort >"$DROVER_AGENT_DATA_DIR/env"
-trap 'echo "told to end"; exit 0' TERM
-echo "agent $DROVER_AGENT_NAME is up"
-[ ! -e "$HOME/broken" ] || { echo "error: no such library libstdc++.so.6" >&2; exit 127; }
-while :; do sleep 0.2; done`;
-
 beforeAll(async () => {
   if (!here) return;
-  servers = startSshServers();
-  [one, two, three] = await Promise.all(['one', 'two', 'three'].map((name) => servers.host(name)));
+  pools = await startSshPools();
+  servers = pools.servers;
+  [one, two, three] = pools.hosts;
 });
-afterAll(async () => {
-  await Promise.all(open.map((provider) => provider.close()));
-  for (const { pid } of servers ? processesOf([servers.folder]) : []) killPid(pid, 'SIGKILL');
-  await servers?.close();
-});
+afterAll(() => pools?.close());
 
-function settings(hosts: SshHost[], more: object = {}): SshPool {
-  return sshPool.parse({
-    hosts: hosts.map(({ name, port }) => ({ host: '127.0.0.1', name, port })),
-    user: servers.user,
-    keyFile: servers.keyFile,
-    knownHostsFile: servers.knownHostsFile,
-    agentCommand: AGENT,
-    retryMaxMs: 1000,
-    freeBytes: 1,
-    restarts: 2,
-    ...more,
-  });
-}
-
-function provider(pool: string, given: SshPool, more: object = {}): Provider {
-  const options = { pool, settings: given, clusterId: 'c1', agentVersion: '2', remembered: [] };
-  const made = createSshProvider({ ...options, clock: systemClock, random, log, ...more });
-  open.push(made);
-  return made;
-}
-
-function batch(label: string, more: Partial<LaunchBatch> = {}): LaunchBatch {
-  const agent = { url: 'http://127.0.0.1:1/', authorities: '', selfDestructAfterMs: 3_600_000 };
-  return {
-    ...{ id: label, intents: [{ label, joinToken: `secret-of-${label}` }], resources: null },
-    ...{ workers: 1, timeLimitMs: 0, noticeMs: 0, runAs: null, name: 'p', avoid: [], target: 1 },
-    agent,
-    ...more,
-  };
-}
-
-async function machines(from: Provider): Promise<Machine[]> {
-  const listing = await from.list();
-  if (listing.kind === 'unknown') throw new Error(`unknown: ${listing.reason}`);
-  return listing.machines;
-}
-
-const notice = (listing: Listing): string =>
-  listing.kind === 'known' ? (listing.notice ?? '') : listing.reason;
-const folder = (host: SshHost, pool: string): string =>
-  path.join(host.home, '.drover/c1', pool, host.name);
-const pidOf = (host: SshHost, pool: string): number =>
-  Number(readFileSync(path.join(folder(host, pool), 'agent.pid'), 'utf8').split(' ')[0]);
-const running = async (from: Provider): Promise<Record<string, string>> =>
-  Object.fromEntries(
-    (await machines(from)).map(({ label, handle, phase }) => [label, `${handle} ${phase}`]),
-  );
-
-/** Asks as the core does: until the list no longer shows it. */
-async function destroyed(from: Provider, label: string, handle: string): Promise<void> {
-  expect(await from.destroy({ machines: [{ label, handle }], target: 0 })).toEqual({
-    kind: 'asked',
-  });
-  await until(`${label} is gone`, async () =>
-    (await machines(from)).every((machine) => machine.label !== label),
-  );
-}
+const settings: SshPools['settings'] = (hosts, more) => pools.settings(hosts, more);
+const provider: SshPools['provider'] = (...words) => pools.provider(...words);
 
 describe.runIf(here)('ssh hosts', () => {
   test('one instance each, found again by a new controller, gone without a trace', async () => {
@@ -242,6 +166,15 @@ describe.runIf(here)('ssh hosts', () => {
     one!.setLogin(`export PATH='${bin}'`);
     await named({}, /one: could not be launched on: there is no setsid: install util-linux/);
     one!.setLogin('');
+    // So many are tried at once; then they rest, and the next launch comes to the one that works.
+    const bad = Array.from({ length: LAUNCH_TRIES }, (_, n) => ({
+      ...{ host: '127.0.0.1', name: `bad${n}`, port: one!.port, folder: 'file/below' },
+    }));
+    const good = { host: '127.0.0.1', name: 'good', port: two!.port };
+    const many = provider('many', settings([], { hosts: [...bad, good], retryMaxMs: 600_000 }));
+    expect(await many.launch(batch('i1'))).toMatchObject({ kind: 'refused' });
+    expect(await many.launch(batch('i2'))).toMatchObject({ handles: ['good'] });
+    await destroyed(many, 'i2', 'good');
     const full = provider('wrong', settings([one!], { freeBytes: 2 ** 50 }));
     expect(notice(await full.list())).toMatch(/one: only \d+ MiB are free/);
     expect(await full.launch(batch('i1'))).toMatchObject({
@@ -280,6 +213,29 @@ describe.runIf(here)('ssh hosts', () => {
     for (const [label, at] of Object.entries(await running(left!))) {
       await destroyed(left!, label, at.split(' ')[0] ?? '');
     }
+  });
+
+  test.each(['dash', 'bash', 'busybox sh'])('a host whose sh is %s', async (shell) => {
+    const place = { root: path.join(one!.home, shell), cluster: 'c', pool: 'a/b', host: 'h' };
+    const [program = '', ...words] = shell.split(' ');
+    const say = (verb: 'look' | 'launch' | 'stop', more: Record<string, string> = {}) => {
+      const args = [...words, '-c', hostScript(verb, place, more)];
+      return spawnSync(program, args, { encoding: 'utf8' });
+    };
+    const look = () => parseReport(say('look').stdout)!.instance;
+    const agent = { url: 'http://x', authorities: 'PEM', selfDestructAfterMs: 0 };
+    const { variables } = launchWords({
+      ...{ label: 'i1', joinToken: 't', agent, host: 'h', pool: 'a/b', resources: '' },
+      ...{ agentCommand: 'exec sleep 300', version: '1' },
+    });
+    expect(look()).toBeNull();
+    expect(say('launch', variables)).toMatchObject({ status: 0, stderr: '' });
+    expect(look()).toMatchObject({ label: 'i1', state: 'running', version: '1' });
+    expect(say('launch', { ...variables, label: 'i2' }).status).toBe(3);
+    expect(say('stop', { label: 'i2' })).toMatchObject({ status: 0 });
+    expect(look()).toMatchObject({ state: 'running' });
+    expect(say('stop', { label: 'i1' })).toMatchObject({ status: 0, stderr: '' });
+    await until('it is gone', () => look() === null);
   });
 
   test('drift is told: version, resources, clock, and what a host lacks', async () => {

@@ -3,7 +3,8 @@ if [ -s uploaded ]; then
   read -r sum <uploaded
   agent=$DROVER_INSTALL_DIR/agent-$sum
   "$agent" --version >/dev/null || {
-    echo "drover: $agent does not run here: it needs glibc 2.28 and libstdc++, in a folder not mounted noexec" >&2
+    echo "drover: $agent does not run here: it needs glibc 2.28 and libstdc++," \
+      "in a folder that is not mounted noexec" >&2
     exit 1
   }
   exec "$agent" agent --join "$DROVER_URL"

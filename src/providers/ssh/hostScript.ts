@@ -10,9 +10,8 @@ const DEFAULT_COMMAND = read('command.sh').trimEnd();
 
 /** The exit code by which `command.sh` says that it cannot fetch the agent. */
 export const CANNOT_FETCH = 97;
-/** Exit codes of host.sh: another label is there; this host cannot. */
+/** The exit code by which `host.sh` says that another label is there. */
 export const TAKEN = 3;
-export const REFUSED = 4;
 
 /** Where on the host everything lies. */
 export interface Place {

@@ -15,7 +15,7 @@ import { machinesOf } from './machine.ts';
 import { chooseHosts, refusalOf, type Tried } from './choice.ts';
 
 /** Hosts that are looked at, or stopped, at the same time. */
-export const HOSTS_AT_ONCE = 32;
+const HOSTS_AT_ONCE = 32;
 /** Hosts that one launch tries: each may take as long as a command may. */
 export const LAUNCH_TRIES = 3;
 /** Hosts that a notice names. */

@@ -19,7 +19,7 @@ export interface HostReport {
 }
 
 /** cut: it has a label and was never started. */
-export const AGENT_STATES = ['running', 'ended', 'stopping', 'cut'] as const;
+const AGENT_STATES = ['running', 'ended', 'stopping', 'cut'] as const;
 
 export interface InstanceReport {
   label: string;
