@@ -4,6 +4,7 @@ import type { Log } from '../lib/log.ts';
 import { providerOf, type PoolSettings, type ProviderKind } from '../model/poolSettings.ts';
 import { systemRandom } from '../lib/random.ts';
 import type { MachineRef, Provider } from './contract.ts';
+import { createSaladProvider } from './salad/provider.ts';
 import { createSshProvider } from './ssh/provider.ts';
 
 export interface OpenedProvider {
@@ -32,7 +33,11 @@ export interface ProviderOptions {
 export function openProvider(options: ProviderOptions): OpenedProvider | undefined {
   const kind = providerOf(options.settings);
   if (kind === undefined) return undefined;
-  const { ssh } = options.settings;
+  const { salad, ssh } = options.settings;
+  if (salad) {
+    const provider = createSaladProvider({ ...options, settings: salad, env: process.env });
+    return { kind, provider, longestMs: 0, perUser: false };
+  }
   if (ssh) {
     const provider = createSshProvider({ ...options, settings: ssh, random: systemRandom });
     return { kind, provider, longestMs: 0, perUser: false };
