@@ -66,8 +66,12 @@ const pool = async (): Promise<PoolView | undefined> =>
   );
 const folders = (): string[] => hosts.map((host) => path.join(host.home, '.drover'));
 async function allGone(): Promise<void> {
-  await until('nothing is left on the hosts', () => {
-    return processesOf(folders()).length === 0 && !folders().some((one) => existsSync(one));
+  await until('nothing is left on the hosts', async () => {
+    const left = processesOf(folders()).map(({ pid, command }) => `${pid} ${command}`);
+    left.push(...folders().filter((one) => existsSync(one)));
+    if (left.length === 0) return true;
+    const listed = (await instances()).map(({ handle, state, reason }) => [handle, state, reason]);
+    throw new Error(`${JSON.stringify(listed)}\n${left.join('\n')}`);
   });
   await until('no instance is left', async () => (await instances()).length === 0);
 }
