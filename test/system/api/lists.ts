@@ -51,6 +51,7 @@ const OWN_BUDGETS = {
 export const NOT_404: Record<string, { status: number; because: string }> = {
   setUser: { status: 200, because: 'users are by tenant: it is one of its own of that name' },
   removeUser: { status: 200, because: 'the same: nobody of that name was in its tenant' },
+  getInstance: { status: 200, because: 'machines are nobody’s; whose work they serve is not told' },
   setTenantBudget: OWN_BUDGETS,
   deleteTenantBudget: OWN_BUDGETS,
   setUserBudget: OWN_BUDGETS,
