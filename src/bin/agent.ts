@@ -23,7 +23,7 @@ import { AGENT_VERSION, PREFLIGHT, type JoinRequest } from '../protocol/agent.ts
 import { aroundSteps } from './agentSteps.ts';
 import { containerAttributes, containersOf } from './environmentSteps.ts';
 import { tellFailure } from './failure.ts';
-import type { RoleArguments } from './roles.ts';
+import type { RoleArguments } from './role.ts';
 import { startSpool } from './spool.ts';
 import { trustAgentFiles } from './trust.ts';
 import { shutdownOnSignals, tellReady, type Shutdown } from './shutdown.ts';
