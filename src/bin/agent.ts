@@ -126,7 +126,7 @@ function registration(
   const { agent } = settings;
   return {
     name: agent.name || hostname(),
-    machine: machineId(agent.dataDir),
+    machine: agent.machine || machineId(agent.dataDir),
     bootId: bootId(),
     address: addressOf(settings),
     // Without a word on who reaches whom, only tasks on one machine surely reach each other.
@@ -136,6 +136,8 @@ function registration(
     attributes: { ...agent.attributes, ...found },
     resources,
     terms: termsOf(agent.accepts, flags),
+    host: agent.host || hostname(),
+    ...(agent.instance && { instance: agent.instance }),
   };
 }
 

@@ -6,6 +6,12 @@ export const agentSettings = section({
   name: z.string().max(200).default(''),
   resources: text.default(''),
   pool: z.string().min(1).max(100).default('default'),
+  /** Set by whoever starts an agent for a provider; empty: as the machine itself tells. */
+  machine: z.string().max(255).default(''),
+  host: z.string().max(255).default(''),
+  instance: z.string().max(255).default(''),
+  /** Without contact for this long it ends itself; 0: never. */
+  selfDestructAfterMs: z.int().min(0).default(0),
   address: z.string().max(255).default(''),
   network: z.string().max(255).default(''),
   dataDir: text.default(''),

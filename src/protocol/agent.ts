@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { ATTEMPT_STATES, END_CAUSES } from '../model/attempt.ts';
 import { BLOB_HASH } from '../model/blob.ts';
 import type { AudienceRefusal } from '../model/downstream.ts';
+import { HEALTH_SEVERITIES } from '../model/health.ts';
 import type { IdleRule, JobParts } from '../model/jobParts.ts';
 import { DEVICE_KINDS } from '../model/resources.ts';
 import { storable } from './texts.ts';
@@ -32,7 +33,7 @@ export const LOG_STREAMS = [...OUTPUT_STREAMS, ...METRIC_STREAMS] as const;
 export type LogStream = (typeof LOG_STREAMS)[number];
 
 /** Named limits of what agents say. */
-export const AGENT_LIMITS = { facts: 100, held: 128 } as const;
+export const AGENT_LIMITS = { facts: 100, held: 128, problems: 100 } as const;
 
 const text = z.string().max(1024).overwrite(storable);
 const blobHash = z.string().regex(BLOB_HASH);
@@ -71,6 +72,10 @@ export const joinRequest = z.strictObject({
       interruptibleOnly: z.boolean(),
     })
     .optional(),
+  /** The physical machine, for its reputation; left out: the worker's name. */
+  host: text.optional(),
+  /** What its provider calls the instance it runs in; left out: it came by itself. */
+  instance: text.optional(),
 });
 export type JoinRequest = z.infer<typeof joinRequest>;
 
@@ -130,6 +135,13 @@ export type Observation = z.infer<typeof observation>;
 const heldInput = z.strictObject({ hash: blobHash, bytes: count });
 export type HeldInput = z.infer<typeof heldInput>;
 
+const healthProblem = z.strictObject({
+  check: text.min(1),
+  severity: z.enum(HEALTH_SEVERITIES),
+  message: text,
+  device: count.optional(),
+});
+
 export const syncRequest = z.strictObject({
   worker: text,
   bootId: text,
@@ -144,6 +156,10 @@ export const syncRequest = z.strictObject({
   wait: z.boolean(),
   /** The largest inputs of jobs that it has already; absent: as it said in this epoch. */
   held: z.array(heldInput).max(AGENT_LIMITS.held).optional(),
+  /** All that is wrong with the machine now; absent: as it said last. */
+  health: z
+    .strictObject({ problems: z.array(healthProblem).max(AGENT_LIMITS.problems) })
+    .optional(),
 });
 export type SyncRequest = z.infer<typeof syncRequest>;
 

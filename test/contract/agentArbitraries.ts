@@ -1,6 +1,7 @@
 /** Random values of what agents and the controller say to each other. */
 import * as fc from 'fast-check';
 import { END_CAUSES } from '../../src/model/attempt.ts';
+import { HEALTH_SEVERITIES } from '../../src/model/health.ts';
 import type { AttemptOrder, JoinRequest, Observation } from '../../src/protocol/agent.ts';
 import { bytes, defined, device, map, ms, nullable, small } from './arbitraries.ts';
 import { stream, text, word } from './arbitraries.ts';
@@ -37,6 +38,8 @@ export const joinRequest: fc.Arbitrary<JoinRequest> = defined(
       }),
       { nil: undefined },
     ),
+    host: fc.option(word, { nil: undefined }),
+    instance: fc.option(word, { nil: undefined }),
   }),
 );
 
@@ -77,6 +80,15 @@ const heldInput = fc.record({
   bytes: ms,
 });
 
+const healthProblem = defined(
+  fc.record({
+    check: word,
+    severity: fc.constantFrom(...HEALTH_SEVERITIES),
+    message: text,
+    device: fc.option(small, { nil: undefined }),
+  }),
+);
+
 export const syncRequest = defined(
   fc.record({
     worker: text,
@@ -87,6 +99,9 @@ export const syncRequest = defined(
     observed: fc.array(observation, { maxLength: 4 }),
     wait: fc.boolean(),
     held: fc.option(fc.array(heldInput, { maxLength: 3 }), { nil: undefined }),
+    health: fc.option(fc.record({ problems: fc.array(healthProblem, { maxLength: 3 }) }), {
+      nil: undefined,
+    }),
   }),
 );
 

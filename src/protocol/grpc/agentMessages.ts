@@ -57,6 +57,8 @@ export function joinRequestFromWire(message: wire.JoinRequest): JoinRequest {
         interruptibleOnly: message.terms.interruptibleOnly,
       },
     }),
+    ...(message.host !== undefined && { host: message.host }),
+    ...(message.instance !== undefined && { instance: message.instance }),
   };
 }
 
@@ -122,6 +124,14 @@ export function syncRequestFromWire(message: wire.SyncRequest): unknown {
     wait: message.wait,
     ...(message.held && {
       held: message.held.inputs.map(({ hash, bytes }) => ({ hash, bytes: w.toNumber(bytes) })),
+    }),
+    ...(message.health && {
+      health: {
+        problems: message.health.problems.map(({ check, severity, message: said, device }) => ({
+          ...{ check, severity, message: said },
+          ...(device !== undefined && { device }),
+        })),
+      },
     }),
   };
 }

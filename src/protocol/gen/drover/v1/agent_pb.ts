@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file drover/v1/agent.proto.
  */
 export const file_drover_v1_agent: GenFile = /*@__PURE__*/
-  fileDesc("ChVkcm92ZXIvdjEvYWdlbnQucHJvdG8SCWRyb3Zlci52MSKGAQoPV29ya2VyUmVzb3VyY2VzEhIKCmNwdV9taWxsaXMYASABKAMSFAoMbWVtb3J5X2J5dGVzGAIgASgDEiIKB2RldmljZXMYAyADKAsyES5kcm92ZXIudjEuRGV2aWNlEhIKCmZpcnN0X3BvcnQYBCABKAUSEQoJbGFzdF9wb3J0GAUgASgFIjkKCkFnZW50VGVybXMSDwoHdGVuYW50cxgBIAMoCRIaChJpbnRlcnJ1cHRpYmxlX29ubHkYAiABKAgi0AIKC0pvaW5SZXF1ZXN0EgwKBG5hbWUYASABKAkSDwoHbWFjaGluZRgCIAEoCRIPCgdib290X2lkGAMgASgJEg8KB2FkZHJlc3MYBCABKAkSDwoHbmV0d29yaxgFIAEoCRIVCg1hZ2VudF92ZXJzaW9uGAYgASgJEhQKDGNhcGFiaWxpdGllcxgHIAMoCRI6CgphdHRyaWJ1dGVzGAggAygLMiYuZHJvdmVyLnYxLkpvaW5SZXF1ZXN0LkF0dHJpYnV0ZXNFbnRyeRItCglyZXNvdXJjZXMYCSABKAsyGi5kcm92ZXIudjEuV29ya2VyUmVzb3VyY2VzEiQKBXRlcm1zGAogASgLMhUuZHJvdmVyLnYxLkFnZW50VGVybXMaMQoPQXR0cmlidXRlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiaQoGVGltZXJzEhcKD3dvcmtlcl9sZWFzZV9tcxgBIAEoAxIYChBhdHRlbXB0X2xlYXNlX21zGAIgASgDEhYKDmtpbGxfbWFyZ2luX21zGAMgASgDEhQKDGxvbmdfcG9sbF9tcxgEIAEoAyJzCgxKb2luUmVzcG9uc2USDgoGd29ya2VyGAEgASgJEg0KBXRva2VuGAIgASgJEhIKCmNsdXN0ZXJfaWQYAyABKAkSDQoFZXBvY2gYBCABKAMSIQoGdGltZXJzGAUgASgLMhEuZHJvdmVyLnYxLlRpbWVycyLgBAoLT2JzZXJ2YXRpb24SCwoDdWlkGAEgASgJEiYKBXN0YXRlGAIgASgOMhcuZHJvdmVyLnYxLkF0dGVtcHRTdGF0ZRIiCgVjYXVzZRgDIAEoDjITLmRyb3Zlci52MS5FbmRDYXVzZRIWCglleGl0X2NvZGUYBCABKAVIAIgBARITCgZzaWduYWwYBSABKAlIAYgBARIUCgdtZXNzYWdlGAYgASgJSAKIAQESFwoKaG9zdF9mYXVsdBgHIAEoCEgDiAEBEhkKDHN0ZG91dF9ieXRlcxgIIAEoA0gEiAEBEhkKDHN0ZGVycl9ieXRlcxgJIAEoA0gFiAEBEjAKBWZhY3RzGAogAygLMiEuZHJvdmVyLnYxLk9ic2VydmF0aW9uLkZhY3RzRW50cnkSFQoIcHJvZ3Jlc3MYCyABKAlIBogBARItCgZyZXN1bHQYDCABKAsyGC5kcm92ZXIudjEuQXR0ZW1wdFJlc3VsdEgHiAEBEhAKCHVuc3RvcmVkGA0gASgIEgwKBGhlbGQYDiABKAgSKQoEaWRsZRgPIAEoCzIWLmRyb3Zlci52MS5JZGxlRGV2aWNlc0gIiAEBGiwKCkZhY3RzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIMCgpfZXhpdF9jb2RlQgkKB19zaWduYWxCCgoIX21lc3NhZ2VCDQoLX2hvc3RfZmF1bHRCDwoNX3N0ZG91dF9ieXRlc0IPCg1fc3RkZXJyX2J5dGVzQgsKCV9wcm9ncmVzc0IJCgdfcmVzdWx0QgcKBV9pZGxlIiwKC0lkbGVEZXZpY2VzEg8KB21lc3NhZ2UYASABKAkSDAoEc3RvcBgCIAEoCCIwCg1BdHRlbXB0UmVzdWx0EhAKCG1hbmlmZXN0GAEgASgJEg0KBWJ5dGVzGAIgASgDInoKFEFkZENoZWNrcG9pbnRSZXF1ZXN0EgsKA3VpZBgBIAEoCRIQCghtYW5pZmVzdBgCIAEoCRINCgVieXRlcxgDIAEoAxINCgVmaWxlcxgEIAEoBRIOCgZyZWFzb24YBSABKAkSFQoNdGFrZW5fYm9vdF9tcxgGIAEoAyIXChVBZGRDaGVja3BvaW50UmVzcG9uc2UiJAoVQXR0ZW1wdFNlY3JldHNSZXF1ZXN0EgsKA3VpZBgBIAEoCSKkAQoWQXR0ZW1wdFNlY3JldHNSZXNwb25zZRI9CgZ2YWx1ZXMYASADKAsyLS5kcm92ZXIudjEuQXR0ZW1wdFNlY3JldHNSZXNwb25zZS5WYWx1ZXNFbnRyeRISCgV0b2tlbhgCIAEoCUgAiAEBGi0KC1ZhbHVlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCAoGX3Rva2VuIiMKFEF0dGVtcHRUb2tlbnNSZXF1ZXN0EgsKA3VpZBgBIAEoCSJJCg9Eb3duc3RyZWFtVG9rZW4SEAoIYXVkaWVuY2UYASABKAkSDQoFdG9rZW4YAiABKAkSFQoNZXhwaXJlc19hdF9tcxgDIAEoAyKFAQoVQXR0ZW1wdFRva2Vuc1Jlc3BvbnNlEioKBnRva2VucxgBIAMoCzIaLmRyb3Zlci52MS5Eb3duc3RyZWFtVG9rZW4SKwoHcmVmdXNlZBgCIAMoCzIaLmRyb3Zlci52MS5BdWRpZW5jZVJlZnVzYWwSEwoLcmVuZXdfaW5fbXMYAyABKAMiIwoUQXR0ZW1wdEFjY2Vzc1JlcXVlc3QSCwoDdWlkGAEgASgJIm0KFUF0dGVtcHRBY2Nlc3NSZXNwb25zZRITCgZ0ZW5hbnQYASABKAlIAIgBARIQCgNqb2IYAiABKAlIAYgBARIRCgR0YXNrGAMgASgJSAKIAQFCCQoHX3RlbmFudEIGCgRfam9iQgcKBV90YXNrIrYBCgtTeW5jUmVxdWVzdBIOCgZ3b3JrZXIYASABKAkSDwoHYm9vdF9pZBgCIAEoCRINCgVzdGFydBgDIAEoAxILCgNzZXEYBCABKAMSKAoIb2JzZXJ2ZWQYBSADKAsyFi5kcm92ZXIudjEuT2JzZXJ2YXRpb24SDAoEd2FpdBgGIAEoCBINCgVlcG9jaBgHIAEoAxIjCgRoZWxkGAggASgLMhUuZHJvdmVyLnYxLkhlbGRJbnB1dHMiMgoKSGVsZElucHV0cxIkCgZpbnB1dHMYASADKAsyFC5kcm92ZXIudjEuSGVsZElucHV0IigKCUhlbGRJbnB1dBIMCgRoYXNoGAEgASgJEg0KBWJ5dGVzGAIgASgDIi0KCkdhbmdNZW1iZXISDgoGd29ya2VyGAEgASgJEg8KB2FkZHJlc3MYAiABKAkiOwoKR2FuZ01hc3RlchIOCgZ3b3JrZXIYASABKAkSDwoHYWRkcmVzcxgCIAEoCRIMCgRwb3J0GAMgASgFIroBCglHYW5nT3JkZXISDAoEcmFuaxgBIAEoBRIMCgRzaXplGAIgASgFEg0KBXJvdW5kGAMgASgFEg0KBXRva2VuGAQgASgJEg4KBndvcmtlchgFIAEoCRIlCgZtYXN0ZXIYBiABKAsyFS5kcm92ZXIudjEuR2FuZ01hc3RlchImCgdtZW1iZXJzGAcgAygLMhUuZHJvdmVyLnYxLkdhbmdNZW1iZXISFAoMdmlzaWJsZV9ncHVzGAggAygFIioKC0RldmljZUdyYW50Eg0KBWluZGV4GAEgASgFEgwKBGtpbmQYAiABKAkitgYKDEF0dGVtcHRPcmRlchILCgN1aWQYASABKAkSCwoDam9iGAIgASgJEgwKBHRhc2sYAyABKAkSDQoFaW5kZXgYBCABKAUSCQoBbhgFIAEoBRIPCgdjb21tYW5kGAYgAygJEi0KA2VudhgHIAMoCzIgLmRyb3Zlci52MS5BdHRlbXB0T3JkZXIuRW52RW50cnkSDwoHd29ya2RpchgIIAEoCRISCgpjcHVfbWlsbGlzGAkgASgDEhQKDG1lbW9yeV9ieXRlcxgKIAEoAxInCgdkZXZpY2VzGAsgAygLMhYuZHJvdmVyLnYxLkRldmljZUdyYW50Eg0KBXNoYXJlGAwgASgFEg0KBXBvcnRzGA0gAygFEhAKCGdyYWNlX21zGA4gASgDEhgKEGF0dGVtcHRfbGVhc2VfbXMYDyABKAMSIgoEZ2FuZxgQIAEoCzIULmRyb3Zlci52MS5HYW5nT3JkZXISIgoEY29kZRgeIAEoCzIPLmRyb3Zlci52MS5Db2RlSACIAQESIAoGaW5wdXRzGB8gAygLMhAuZHJvdmVyLnYxLklucHV0EjAKC2Vudmlyb25tZW50GCAgASgLMhYuZHJvdmVyLnYxLkVudmlyb25tZW50SAGIAQESMQoKY2hlY2twb2ludBghIAEoCzIYLmRyb3Zlci52MS5DaGVja3BvaW50aW5nSAKIAQESDwoHcmVzdG9yZRgiIAMoCRIlCgdzZWNyZXRzGCMgAygLMhQuZHJvdmVyLnYxLlNlY3JldFVzZRIPCgdvdXRwdXRzGCQgAygJEhoKEmtlZXBfb25fZmFpbHVyZV9tcxglIAEoAxIVCg10aW1lX2xpbWl0X21zGCYgASgDEhIKCm1heV9zdWJtaXQYJyABKAgSJgoEaWRsZRgoIAEoCzITLmRyb3Zlci52MS5JZGxlUnVsZUgDiAEBEhIKCmRvd25zdHJlYW0YKSABKAgaKgoIRW52RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIHCgVfY29kZUIOCgxfZW52aXJvbm1lbnRCDQoLX2NoZWNrcG9pbnRCBwoFX2lkbGUiTgoJU3RvcE9yZGVyEgsKA3VpZBgBIAEoCRIiCgVjYXVzZRgCIAEoDjITLmRyb3Zlci52MS5FbmRDYXVzZRIQCghncmFjZV9tcxgDIAEoAyIyCgtUdW5uZWxPcmRlchITCgtnYXRld2F5X3VybBgBIAEoCRIOCgZ0aWNrZXQYAiABKAkiiQIKDFN5bmNSZXNwb25zZRISCgpjbHVzdGVyX2lkGAEgASgJEg0KBWVwb2NoGAIgASgDEhIKCmdlbmVyYXRpb24YAyABKAMSKAoHZGVzaXJlZBgEIAMoCzIXLmRyb3Zlci52MS5BdHRlbXB0T3JkZXISIgoEc3RvcBgFIAMoCzIULmRyb3Zlci52MS5TdG9wT3JkZXISFAoMYWNrbm93bGVkZ2VkGAYgAygJEicKB3R1bm5lbHMYByADKAsyFi5kcm92ZXIudjEuVHVubmVsT3JkZXISIQoGdGltZXJzGAggASgLMhEuZHJvdmVyLnYxLlRpbWVycxISCgpjaGVja3BvaW50GB4gAygJIm0KCExvZ0NodW5rEgsKA3VpZBgBIAEoCRIkCgZzdHJlYW0YAiABKA4yFC5kcm92ZXIudjEuTG9nU3RyZWFtEg4KBm9mZnNldBgDIAEoAxINCgVhdF9tcxgEIAEoAxIPCgdjb250ZW50GAUgASgMIjgKEUFwcGVuZExvZ3NSZXF1ZXN0EiMKBmNodW5rcxgBIAMoCzITLmRyb3Zlci52MS5Mb2dDaHVuayJLCgZMb2dBY2sSCwoDdWlkGAEgASgJEiQKBnN0cmVhbRgCIAEoDjIULmRyb3Zlci52MS5Mb2dTdHJlYW0SDgoGb2Zmc2V0GAMgASgDIjUKEkFwcGVuZExvZ3NSZXNwb25zZRIfCgRhY2tzGAEgAygLMhEuZHJvdmVyLnYxLkxvZ0FjazKXBAoFQWdlbnQSNwoESm9pbhIWLmRyb3Zlci52MS5Kb2luUmVxdWVzdBoXLmRyb3Zlci52MS5Kb2luUmVzcG9uc2USNwoEU3luYxIWLmRyb3Zlci52MS5TeW5jUmVxdWVzdBoXLmRyb3Zlci52MS5TeW5jUmVzcG9uc2USSQoKQXBwZW5kTG9ncxIcLmRyb3Zlci52MS5BcHBlbmRMb2dzUmVxdWVzdBodLmRyb3Zlci52MS5BcHBlbmRMb2dzUmVzcG9uc2USUgoNQWRkQ2hlY2twb2ludBIfLmRyb3Zlci52MS5BZGRDaGVja3BvaW50UmVxdWVzdBogLmRyb3Zlci52MS5BZGRDaGVja3BvaW50UmVzcG9uc2USVQoOQXR0ZW1wdFNlY3JldHMSIC5kcm92ZXIudjEuQXR0ZW1wdFNlY3JldHNSZXF1ZXN0GiEuZHJvdmVyLnYxLkF0dGVtcHRTZWNyZXRzUmVzcG9uc2USUgoNQXR0ZW1wdFRva2VucxIfLmRyb3Zlci52MS5BdHRlbXB0VG9rZW5zUmVxdWVzdBogLmRyb3Zlci52MS5BdHRlbXB0VG9rZW5zUmVzcG9uc2USUgoNQXR0ZW1wdEFjY2VzcxIfLmRyb3Zlci52MS5BdHRlbXB0QWNjZXNzUmVxdWVzdBogLmRyb3Zlci52MS5BdHRlbXB0QWNjZXNzUmVzcG9uc2ViBnByb3RvMw", [file_drover_v1_fleet, file_drover_v1_job]);
+  fileDesc("ChVkcm92ZXIvdjEvYWdlbnQucHJvdG8SCWRyb3Zlci52MSKGAQoPV29ya2VyUmVzb3VyY2VzEhIKCmNwdV9taWxsaXMYASABKAMSFAoMbWVtb3J5X2J5dGVzGAIgASgDEiIKB2RldmljZXMYAyADKAsyES5kcm92ZXIudjEuRGV2aWNlEhIKCmZpcnN0X3BvcnQYBCABKAUSEQoJbGFzdF9wb3J0GAUgASgFIjkKCkFnZW50VGVybXMSDwoHdGVuYW50cxgBIAMoCRIaChJpbnRlcnJ1cHRpYmxlX29ubHkYAiABKAgikAMKC0pvaW5SZXF1ZXN0EgwKBG5hbWUYASABKAkSDwoHbWFjaGluZRgCIAEoCRIPCgdib290X2lkGAMgASgJEg8KB2FkZHJlc3MYBCABKAkSDwoHbmV0d29yaxgFIAEoCRIVCg1hZ2VudF92ZXJzaW9uGAYgASgJEhQKDGNhcGFiaWxpdGllcxgHIAMoCRI6CgphdHRyaWJ1dGVzGAggAygLMiYuZHJvdmVyLnYxLkpvaW5SZXF1ZXN0LkF0dHJpYnV0ZXNFbnRyeRItCglyZXNvdXJjZXMYCSABKAsyGi5kcm92ZXIudjEuV29ya2VyUmVzb3VyY2VzEiQKBXRlcm1zGAogASgLMhUuZHJvdmVyLnYxLkFnZW50VGVybXMSEQoEaG9zdBgLIAEoCUgAiAEBEhUKCGluc3RhbmNlGAwgASgJSAGIAQEaMQoPQXR0cmlidXRlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBwoFX2hvc3RCCwoJX2luc3RhbmNlImkKBlRpbWVycxIXCg93b3JrZXJfbGVhc2VfbXMYASABKAMSGAoQYXR0ZW1wdF9sZWFzZV9tcxgCIAEoAxIWCg5raWxsX21hcmdpbl9tcxgDIAEoAxIUCgxsb25nX3BvbGxfbXMYBCABKAMicwoMSm9pblJlc3BvbnNlEg4KBndvcmtlchgBIAEoCRINCgV0b2tlbhgCIAEoCRISCgpjbHVzdGVyX2lkGAMgASgJEg0KBWVwb2NoGAQgASgDEiEKBnRpbWVycxgFIAEoCzIRLmRyb3Zlci52MS5UaW1lcnMi4AQKC09ic2VydmF0aW9uEgsKA3VpZBgBIAEoCRImCgVzdGF0ZRgCIAEoDjIXLmRyb3Zlci52MS5BdHRlbXB0U3RhdGUSIgoFY2F1c2UYAyABKA4yEy5kcm92ZXIudjEuRW5kQ2F1c2USFgoJZXhpdF9jb2RlGAQgASgFSACIAQESEwoGc2lnbmFsGAUgASgJSAGIAQESFAoHbWVzc2FnZRgGIAEoCUgCiAEBEhcKCmhvc3RfZmF1bHQYByABKAhIA4gBARIZCgxzdGRvdXRfYnl0ZXMYCCABKANIBIgBARIZCgxzdGRlcnJfYnl0ZXMYCSABKANIBYgBARIwCgVmYWN0cxgKIAMoCzIhLmRyb3Zlci52MS5PYnNlcnZhdGlvbi5GYWN0c0VudHJ5EhUKCHByb2dyZXNzGAsgASgJSAaIAQESLQoGcmVzdWx0GAwgASgLMhguZHJvdmVyLnYxLkF0dGVtcHRSZXN1bHRIB4gBARIQCgh1bnN0b3JlZBgNIAEoCBIMCgRoZWxkGA4gASgIEikKBGlkbGUYDyABKAsyFi5kcm92ZXIudjEuSWRsZURldmljZXNICIgBARosCgpGYWN0c0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCDAoKX2V4aXRfY29kZUIJCgdfc2lnbmFsQgoKCF9tZXNzYWdlQg0KC19ob3N0X2ZhdWx0Qg8KDV9zdGRvdXRfYnl0ZXNCDwoNX3N0ZGVycl9ieXRlc0ILCglfcHJvZ3Jlc3NCCQoHX3Jlc3VsdEIHCgVfaWRsZSIsCgtJZGxlRGV2aWNlcxIPCgdtZXNzYWdlGAEgASgJEgwKBHN0b3AYAiABKAgiMAoNQXR0ZW1wdFJlc3VsdBIQCghtYW5pZmVzdBgBIAEoCRINCgVieXRlcxgCIAEoAyJ6ChRBZGRDaGVja3BvaW50UmVxdWVzdBILCgN1aWQYASABKAkSEAoIbWFuaWZlc3QYAiABKAkSDQoFYnl0ZXMYAyABKAMSDQoFZmlsZXMYBCABKAUSDgoGcmVhc29uGAUgASgJEhUKDXRha2VuX2Jvb3RfbXMYBiABKAMiFwoVQWRkQ2hlY2twb2ludFJlc3BvbnNlIiQKFUF0dGVtcHRTZWNyZXRzUmVxdWVzdBILCgN1aWQYASABKAkipAEKFkF0dGVtcHRTZWNyZXRzUmVzcG9uc2USPQoGdmFsdWVzGAEgAygLMi0uZHJvdmVyLnYxLkF0dGVtcHRTZWNyZXRzUmVzcG9uc2UuVmFsdWVzRW50cnkSEgoFdG9rZW4YAiABKAlIAIgBARotCgtWYWx1ZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQggKBl90b2tlbiIjChRBdHRlbXB0VG9rZW5zUmVxdWVzdBILCgN1aWQYASABKAkiSQoPRG93bnN0cmVhbVRva2VuEhAKCGF1ZGllbmNlGAEgASgJEg0KBXRva2VuGAIgASgJEhUKDWV4cGlyZXNfYXRfbXMYAyABKAMihQEKFUF0dGVtcHRUb2tlbnNSZXNwb25zZRIqCgZ0b2tlbnMYASADKAsyGi5kcm92ZXIudjEuRG93bnN0cmVhbVRva2VuEisKB3JlZnVzZWQYAiADKAsyGi5kcm92ZXIudjEuQXVkaWVuY2VSZWZ1c2FsEhMKC3JlbmV3X2luX21zGAMgASgDIiMKFEF0dGVtcHRBY2Nlc3NSZXF1ZXN0EgsKA3VpZBgBIAEoCSJtChVBdHRlbXB0QWNjZXNzUmVzcG9uc2USEwoGdGVuYW50GAEgASgJSACIAQESEAoDam9iGAIgASgJSAGIAQESEQoEdGFzaxgDIAEoCUgCiAEBQgkKB190ZW5hbnRCBgoEX2pvYkIHCgVfdGFzayLZAQoLU3luY1JlcXVlc3QSDgoGd29ya2VyGAEgASgJEg8KB2Jvb3RfaWQYAiABKAkSDQoFc3RhcnQYAyABKAMSCwoDc2VxGAQgASgDEigKCG9ic2VydmVkGAUgAygLMhYuZHJvdmVyLnYxLk9ic2VydmF0aW9uEgwKBHdhaXQYBiABKAgSDQoFZXBvY2gYByABKAMSIwoEaGVsZBgIIAEoCzIVLmRyb3Zlci52MS5IZWxkSW5wdXRzEiEKBmhlYWx0aBgJIAEoCzIRLmRyb3Zlci52MS5IZWFsdGgiNAoGSGVhbHRoEioKCHByb2JsZW1zGAEgAygLMhguZHJvdmVyLnYxLkhlYWx0aFByb2JsZW0iYQoNSGVhbHRoUHJvYmxlbRINCgVjaGVjaxgBIAEoCRIQCghzZXZlcml0eRgCIAEoCRIPCgdtZXNzYWdlGAMgASgJEhMKBmRldmljZRgEIAEoBUgAiAEBQgkKB19kZXZpY2UiMgoKSGVsZElucHV0cxIkCgZpbnB1dHMYASADKAsyFC5kcm92ZXIudjEuSGVsZElucHV0IigKCUhlbGRJbnB1dBIMCgRoYXNoGAEgASgJEg0KBWJ5dGVzGAIgASgDIi0KCkdhbmdNZW1iZXISDgoGd29ya2VyGAEgASgJEg8KB2FkZHJlc3MYAiABKAkiOwoKR2FuZ01hc3RlchIOCgZ3b3JrZXIYASABKAkSDwoHYWRkcmVzcxgCIAEoCRIMCgRwb3J0GAMgASgFIroBCglHYW5nT3JkZXISDAoEcmFuaxgBIAEoBRIMCgRzaXplGAIgASgFEg0KBXJvdW5kGAMgASgFEg0KBXRva2VuGAQgASgJEg4KBndvcmtlchgFIAEoCRIlCgZtYXN0ZXIYBiABKAsyFS5kcm92ZXIudjEuR2FuZ01hc3RlchImCgdtZW1iZXJzGAcgAygLMhUuZHJvdmVyLnYxLkdhbmdNZW1iZXISFAoMdmlzaWJsZV9ncHVzGAggAygFIioKC0RldmljZUdyYW50Eg0KBWluZGV4GAEgASgFEgwKBGtpbmQYAiABKAkitgYKDEF0dGVtcHRPcmRlchILCgN1aWQYASABKAkSCwoDam9iGAIgASgJEgwKBHRhc2sYAyABKAkSDQoFaW5kZXgYBCABKAUSCQoBbhgFIAEoBRIPCgdjb21tYW5kGAYgAygJEi0KA2VudhgHIAMoCzIgLmRyb3Zlci52MS5BdHRlbXB0T3JkZXIuRW52RW50cnkSDwoHd29ya2RpchgIIAEoCRISCgpjcHVfbWlsbGlzGAkgASgDEhQKDG1lbW9yeV9ieXRlcxgKIAEoAxInCgdkZXZpY2VzGAsgAygLMhYuZHJvdmVyLnYxLkRldmljZUdyYW50Eg0KBXNoYXJlGAwgASgFEg0KBXBvcnRzGA0gAygFEhAKCGdyYWNlX21zGA4gASgDEhgKEGF0dGVtcHRfbGVhc2VfbXMYDyABKAMSIgoEZ2FuZxgQIAEoCzIULmRyb3Zlci52MS5HYW5nT3JkZXISIgoEY29kZRgeIAEoCzIPLmRyb3Zlci52MS5Db2RlSACIAQESIAoGaW5wdXRzGB8gAygLMhAuZHJvdmVyLnYxLklucHV0EjAKC2Vudmlyb25tZW50GCAgASgLMhYuZHJvdmVyLnYxLkVudmlyb25tZW50SAGIAQESMQoKY2hlY2twb2ludBghIAEoCzIYLmRyb3Zlci52MS5DaGVja3BvaW50aW5nSAKIAQESDwoHcmVzdG9yZRgiIAMoCRIlCgdzZWNyZXRzGCMgAygLMhQuZHJvdmVyLnYxLlNlY3JldFVzZRIPCgdvdXRwdXRzGCQgAygJEhoKEmtlZXBfb25fZmFpbHVyZV9tcxglIAEoAxIVCg10aW1lX2xpbWl0X21zGCYgASgDEhIKCm1heV9zdWJtaXQYJyABKAgSJgoEaWRsZRgoIAEoCzITLmRyb3Zlci52MS5JZGxlUnVsZUgDiAEBEhIKCmRvd25zdHJlYW0YKSABKAgaKgoIRW52RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIHCgVfY29kZUIOCgxfZW52aXJvbm1lbnRCDQoLX2NoZWNrcG9pbnRCBwoFX2lkbGUiTgoJU3RvcE9yZGVyEgsKA3VpZBgBIAEoCRIiCgVjYXVzZRgCIAEoDjITLmRyb3Zlci52MS5FbmRDYXVzZRIQCghncmFjZV9tcxgDIAEoAyIyCgtUdW5uZWxPcmRlchITCgtnYXRld2F5X3VybBgBIAEoCRIOCgZ0aWNrZXQYAiABKAkiiQIKDFN5bmNSZXNwb25zZRISCgpjbHVzdGVyX2lkGAEgASgJEg0KBWVwb2NoGAIgASgDEhIKCmdlbmVyYXRpb24YAyABKAMSKAoHZGVzaXJlZBgEIAMoCzIXLmRyb3Zlci52MS5BdHRlbXB0T3JkZXISIgoEc3RvcBgFIAMoCzIULmRyb3Zlci52MS5TdG9wT3JkZXISFAoMYWNrbm93bGVkZ2VkGAYgAygJEicKB3R1bm5lbHMYByADKAsyFi5kcm92ZXIudjEuVHVubmVsT3JkZXISIQoGdGltZXJzGAggASgLMhEuZHJvdmVyLnYxLlRpbWVycxISCgpjaGVja3BvaW50GB4gAygJIm0KCExvZ0NodW5rEgsKA3VpZBgBIAEoCRIkCgZzdHJlYW0YAiABKA4yFC5kcm92ZXIudjEuTG9nU3RyZWFtEg4KBm9mZnNldBgDIAEoAxINCgVhdF9tcxgEIAEoAxIPCgdjb250ZW50GAUgASgMIjgKEUFwcGVuZExvZ3NSZXF1ZXN0EiMKBmNodW5rcxgBIAMoCzITLmRyb3Zlci52MS5Mb2dDaHVuayJLCgZMb2dBY2sSCwoDdWlkGAEgASgJEiQKBnN0cmVhbRgCIAEoDjIULmRyb3Zlci52MS5Mb2dTdHJlYW0SDgoGb2Zmc2V0GAMgASgDIjUKEkFwcGVuZExvZ3NSZXNwb25zZRIfCgRhY2tzGAEgAygLMhEuZHJvdmVyLnYxLkxvZ0FjazKXBAoFQWdlbnQSNwoESm9pbhIWLmRyb3Zlci52MS5Kb2luUmVxdWVzdBoXLmRyb3Zlci52MS5Kb2luUmVzcG9uc2USNwoEU3luYxIWLmRyb3Zlci52MS5TeW5jUmVxdWVzdBoXLmRyb3Zlci52MS5TeW5jUmVzcG9uc2USSQoKQXBwZW5kTG9ncxIcLmRyb3Zlci52MS5BcHBlbmRMb2dzUmVxdWVzdBodLmRyb3Zlci52MS5BcHBlbmRMb2dzUmVzcG9uc2USUgoNQWRkQ2hlY2twb2ludBIfLmRyb3Zlci52MS5BZGRDaGVja3BvaW50UmVxdWVzdBogLmRyb3Zlci52MS5BZGRDaGVja3BvaW50UmVzcG9uc2USVQoOQXR0ZW1wdFNlY3JldHMSIC5kcm92ZXIudjEuQXR0ZW1wdFNlY3JldHNSZXF1ZXN0GiEuZHJvdmVyLnYxLkF0dGVtcHRTZWNyZXRzUmVzcG9uc2USUgoNQXR0ZW1wdFRva2VucxIfLmRyb3Zlci52MS5BdHRlbXB0VG9rZW5zUmVxdWVzdBogLmRyb3Zlci52MS5BdHRlbXB0VG9rZW5zUmVzcG9uc2USUgoNQXR0ZW1wdEFjY2VzcxIfLmRyb3Zlci52MS5BdHRlbXB0QWNjZXNzUmVxdWVzdBogLmRyb3Zlci52MS5BdHRlbXB0QWNjZXNzUmVzcG9uc2ViBnByb3RvMw", [file_drover_v1_fleet, file_drover_v1_job]);
 
 /**
  * What a worker has.
@@ -148,6 +148,20 @@ export type JoinRequest = Message<"drover.v1.JoinRequest"> & {
    * @generated from field: drover.v1.AgentTerms terms = 10;
    */
   terms?: AgentTerms | undefined;
+
+  /**
+   * The physical machine, for its reputation; left out: the worker's name.
+   *
+   * @generated from field: optional string host = 11;
+   */
+  host?: string | undefined;
+
+  /**
+   * What its provider calls the instance it runs in; left out: it came by itself.
+   *
+   * @generated from field: optional string instance = 12;
+   */
+  instance?: string | undefined;
 };
 
 /**
@@ -696,6 +710,13 @@ export type SyncRequest = Message<"drover.v1.SyncRequest"> & {
    * @generated from field: drover.v1.HeldInputs held = 8;
    */
   held?: HeldInputs | undefined;
+
+  /**
+   * All that is wrong with the machine now; absent: as it said last.
+   *
+   * @generated from field: drover.v1.Health health = 9;
+   */
+  health?: Health | undefined;
 };
 
 /**
@@ -704,6 +725,67 @@ export type SyncRequest = Message<"drover.v1.SyncRequest"> & {
  */
 export const SyncRequestSchema: GenMessage<SyncRequest> = /*@__PURE__*/
   messageDesc(file_drover_v1_agent, 17);
+
+/**
+ * What an agent has found wrong with its machine.
+ *
+ * @generated from message drover.v1.Health
+ */
+export type Health = Message<"drover.v1.Health"> & {
+  /**
+   * @generated from field: repeated drover.v1.HealthProblem problems = 1;
+   */
+  problems: HealthProblem[];
+};
+
+/**
+ * Describes the message drover.v1.Health.
+ * Use `create(HealthSchema)` to create a new message.
+ */
+export const HealthSchema: GenMessage<Health> = /*@__PURE__*/
+  messageDesc(file_drover_v1_agent, 18);
+
+/**
+ * One thing that is wrong.
+ *
+ * @generated from message drover.v1.HealthProblem
+ */
+export type HealthProblem = Message<"drover.v1.HealthProblem"> & {
+  /**
+   * Which check found it.
+   *
+   * @generated from field: string check = 1;
+   */
+  check: string;
+
+  /**
+   * `warn`: shown. `drain`: no new work until it is gone.
+   *
+   * @generated from field: string severity = 2;
+   */
+  severity: string;
+
+  /**
+   * For a person.
+   *
+   * @generated from field: string message = 3;
+   */
+  message: string;
+
+  /**
+   * Index of the device it is about.
+   *
+   * @generated from field: optional int32 device = 4;
+   */
+  device?: number | undefined;
+};
+
+/**
+ * Describes the message drover.v1.HealthProblem.
+ * Use `create(HealthProblemSchema)` to create a new message.
+ */
+export const HealthProblemSchema: GenMessage<HealthProblem> = /*@__PURE__*/
+  messageDesc(file_drover_v1_agent, 19);
 
 /**
  * What is fetched to a machine no more.
@@ -722,7 +804,7 @@ export type HeldInputs = Message<"drover.v1.HeldInputs"> & {
  * Use `create(HeldInputsSchema)` to create a new message.
  */
 export const HeldInputsSchema: GenMessage<HeldInputs> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 18);
+  messageDesc(file_drover_v1_agent, 20);
 
 /**
  * A blob, or a folder by its manifest.
@@ -746,7 +828,7 @@ export type HeldInput = Message<"drover.v1.HeldInput"> & {
  * Use `create(HeldInputSchema)` to create a new message.
  */
 export const HeldInputSchema: GenMessage<HeldInput> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 19);
+  messageDesc(file_drover_v1_agent, 21);
 
 /**
  * A member of a gang, for people.
@@ -772,7 +854,7 @@ export type GangMember = Message<"drover.v1.GangMember"> & {
  * Use `create(GangMemberSchema)` to create a new message.
  */
 export const GangMemberSchema: GenMessage<GangMember> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 20);
+  messageDesc(file_drover_v1_agent, 22);
 
 /**
  * Where the members of a gang meet.
@@ -803,7 +885,7 @@ export type GangMaster = Message<"drover.v1.GangMaster"> & {
  * Use `create(GangMasterSchema)` to create a new message.
  */
 export const GangMasterSchema: GenMessage<GangMaster> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 21);
+  messageDesc(file_drover_v1_agent, 23);
 
 /**
  * What a member of a gang must know to meet the others before its command starts.
@@ -867,7 +949,7 @@ export type GangOrder = Message<"drover.v1.GangOrder"> & {
  * Use `create(GangOrderSchema)` to create a new message.
  */
 export const GangOrderSchema: GenMessage<GangOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 22);
+  messageDesc(file_drover_v1_agent, 24);
 
 /**
  * A device an attempt may use.
@@ -893,7 +975,7 @@ export type DeviceGrant = Message<"drover.v1.DeviceGrant"> & {
  * Use `create(DeviceGrantSchema)` to create a new message.
  */
 export const DeviceGrantSchema: GenMessage<DeviceGrant> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 23);
+  messageDesc(file_drover_v1_agent, 25);
 
 /**
  * Everything an agent needs to run one attempt.
@@ -1067,7 +1149,7 @@ export type AttemptOrder = Message<"drover.v1.AttemptOrder"> & {
  * Use `create(AttemptOrderSchema)` to create a new message.
  */
 export const AttemptOrderSchema: GenMessage<AttemptOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 24);
+  messageDesc(file_drover_v1_agent, 26);
 
 /**
  * Ends one attempt.
@@ -1098,7 +1180,7 @@ export type StopOrder = Message<"drover.v1.StopOrder"> & {
  * Use `create(StopOrderSchema)` to create a new message.
  */
 export const StopOrderSchema: GenMessage<StopOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 25);
+  messageDesc(file_drover_v1_agent, 27);
 
 /**
  * Asks the agent to dial a gateway.
@@ -1124,7 +1206,7 @@ export type TunnelOrder = Message<"drover.v1.TunnelOrder"> & {
  * Use `create(TunnelOrderSchema)` to create a new message.
  */
 export const TunnelOrderSchema: GenMessage<TunnelOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 26);
+  messageDesc(file_drover_v1_agent, 28);
 
 /**
  * What should be. An agent ignores an answer with a lower (epoch, generation) than it has seen.
@@ -1192,7 +1274,7 @@ export type SyncResponse = Message<"drover.v1.SyncResponse"> & {
  * Use `create(SyncResponseSchema)` to create a new message.
  */
 export const SyncResponseSchema: GenMessage<SyncResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 27);
+  messageDesc(file_drover_v1_agent, 29);
 
 /**
  * A run of bytes of one attempt's output.
@@ -1235,7 +1317,7 @@ export type LogChunk = Message<"drover.v1.LogChunk"> & {
  * Use `create(LogChunkSchema)` to create a new message.
  */
 export const LogChunkSchema: GenMessage<LogChunk> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 28);
+  messageDesc(file_drover_v1_agent, 30);
 
 /**
  * Output to store.
@@ -1254,7 +1336,7 @@ export type AppendLogsRequest = Message<"drover.v1.AppendLogsRequest"> & {
  * Use `create(AppendLogsRequestSchema)` to create a new message.
  */
 export const AppendLogsRequestSchema: GenMessage<AppendLogsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 29);
+  messageDesc(file_drover_v1_agent, 31);
 
 /**
  * Everything below `offset` is on disk at the controller.
@@ -1283,7 +1365,7 @@ export type LogAck = Message<"drover.v1.LogAck"> & {
  * Use `create(LogAckSchema)` to create a new message.
  */
 export const LogAckSchema: GenMessage<LogAck> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 30);
+  messageDesc(file_drover_v1_agent, 32);
 
 /**
  * One per chunk sent, in order.
@@ -1302,7 +1384,7 @@ export type AppendLogsResponse = Message<"drover.v1.AppendLogsResponse"> & {
  * Use `create(AppendLogsResponseSchema)` to create a new message.
  */
 export const AppendLogsResponseSchema: GenMessage<AppendLogsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 31);
+  messageDesc(file_drover_v1_agent, 33);
 
 /**
  * Called by agents only. Metadata: `authorization: Bearer <join token>` for Join, the worker token
