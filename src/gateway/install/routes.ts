@@ -2,6 +2,7 @@
  * /install: what a bare machine needs to become a worker. Anybody may have it: it holds no secret,
  * and joining needs a token.
  */
+import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { DroverError } from '../../lib/errors.ts';
@@ -134,11 +135,7 @@ function downloadRoutes(app: App, options: InstallOptions): void {
   ): Promise<FastifyReply> {
     const bundle = await findBundle(options.folders, platform);
     const etag = `"${bundle.sha256}${isCompressed ? '.gz' : ''}"`;
-    reply
-      .header('content-type', 'application/octet-stream')
-      .header('accept-ranges', 'bytes')
-      .header('etag', etag)
-      .header('cache-control', 'no-cache');
+    reply.header('etag', etag).header('cache-control', 'no-cache');
     if (request.headers['if-none-match'] === etag) return reply.code(304).send();
     const { file, size } = await openBundle(bundle, isCompressed);
     try {
@@ -147,15 +144,19 @@ function downloadRoutes(app: App, options: InstallOptions): void {
         reply.header('content-range', `bytes */${size}`);
         throw new DroverError('RANGE_NOT_SATISFIABLE', `The agent has ${size} bytes`);
       }
+      const isHead = request.method === 'HEAD';
+      if (!isHead) downloads.enter(reply);
       if (range) {
         reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${size}`);
       }
-      reply.header('content-length', range ? range.end - range.start + 1 : size);
-      if (request.method === 'HEAD') {
+      reply
+        .header('content-type', 'application/octet-stream')
+        .header('accept-ranges', 'bytes')
+        .header('content-length', range ? range.end - range.start + 1 : size);
+      if (isHead) {
         await file.close();
-        return reply.send();
+        return reply.send(Readable.from([]));
       }
-      downloads.enter(reply);
       // A reader that has stopped reading must not hold the file for ever.
       reply.raw.setTimeout(options.limits.transferSilenceMs, () => reply.raw.destroy());
       return reply.send(file.createReadStream(range ?? {}));
