@@ -139,12 +139,41 @@ CREATE TABLE workers (
   draining bigint NOT NULL,
   token_hash text NOT NULL,
   join_token text NOT NULL,
+  host text NOT NULL,
+  instance text,
+  ends_at_ms bigint,
+  problems text NOT NULL,
   joined_at_ms bigint NOT NULL,
   ended_at_ms bigint,
   version bigint NOT NULL
 ) /*sqlite WITHOUT ROWID */;
 
 CREATE INDEX workers_live ON workers (id) WHERE ended_at_ms IS NULL;
+
+CREATE TABLE instances (
+  id text PRIMARY KEY,
+  pool text NOT NULL,
+  state text NOT NULL,
+  handle text NOT NULL,
+  record text NOT NULL,
+  created_at_ms bigint NOT NULL,
+  ended_at_ms bigint,
+  version bigint NOT NULL
+) /*sqlite WITHOUT ROWID */;
+
+CREATE INDEX instances_live ON instances (id) WHERE ended_at_ms IS NULL;
+
+CREATE TABLE hosts (
+  id text PRIMARY KEY,
+  record text NOT NULL,
+  version bigint NOT NULL
+) /*sqlite WITHOUT ROWID */;
+
+CREATE TABLE pool_spending (
+  pool text PRIMARY KEY,
+  record text NOT NULL,
+  version bigint NOT NULL
+) /*sqlite WITHOUT ROWID */;
 
 CREATE TABLE tokens (
   id text PRIMARY KEY,

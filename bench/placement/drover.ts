@@ -49,6 +49,7 @@ export function workerOf(node: TraceNode, at: number): PlannerWorker {
     terms: OPEN_TERMS,
     deviceHourMicros: 0,
     cpuHourMicros: 0,
+    lasts: null,
     open: true,
   };
 }
@@ -73,5 +74,6 @@ export function requestOf(task: TraceTask): PlacementRequest {
     arrayLimit: 0,
     timeLimitMs: 0,
     graceMs: 0,
+    neededMs: 0,
   };
 }

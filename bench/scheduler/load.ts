@@ -163,6 +163,7 @@ function kindOf(
     arrayLimit: 0,
     timeLimitMs: 0,
     graceMs: 10_000,
+    neededMs: 0,
   };
 }
 

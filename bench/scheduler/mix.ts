@@ -93,6 +93,7 @@ export function workersOf(mix: Mix, count: number): PlannerWorker[] {
       terms: OPEN_TERMS,
       deviceHourMicros: 0,
       cpuHourMicros: 0,
+      lasts: null,
       open: true,
     };
   });

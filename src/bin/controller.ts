@@ -1,6 +1,7 @@
 /**
  * drover controller: state, store and loops, with a gRPC listener; with a gateway too when asked.
  */
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { systemClock } from '../lib/clock.ts';
 import { createLog } from '../lib/log.ts';
@@ -41,6 +42,7 @@ export async function runController({ settings, flags }: RoleArguments): Promise
   } else {
     for (const exposure of exposures) log.warn({ insecure: true }, exposure);
   }
+  await controller.tellHome({ url, authorities: authoritiesOf(settings) });
   writeConnection(dir, { url, ...tokens, ...clientFiles(settings) });
   tellReady({ url, grpcUrl });
   return shutdown.ended;
@@ -51,6 +53,11 @@ function expectedUrl({ server }: Settings): string {
   if (server.publicUrl) return server.publicUrl;
   const host = server.host.includes(':') ? `[${server.host}]` : server.host;
   return `http${server.certFile ? 's' : ''}://${host}:${server.port}`;
+}
+
+/** Whom machines that are launched trust: the same as the agent beside this server. */
+function authoritiesOf({ agent: { caFile } }: Settings): string {
+  return caFile === '' ? '' : readFileSync(caFile, 'utf8');
 }
 
 /** What the command line beside this server needs to trust it. */

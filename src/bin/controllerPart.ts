@@ -1,6 +1,7 @@
 /** The controller of a server process, on its threads, built from the settings. */
 import { join } from 'node:path';
 import { freePool, type PoolPolicy } from '../core/placement/admission.ts';
+import { poolPolicy } from '../core/placement/poolPolicy.ts';
 import { DEFAULT_POLICY } from '../core/schedule/plan.ts';
 import type { Log } from '../lib/log.ts';
 import type { IdleRule } from '../model/jobParts.ts';
@@ -8,17 +9,21 @@ import type { Settings } from '../model/settings.ts';
 import { packSpecs } from '../model/spec.ts';
 import { COORDINATOR_CALLS, type Coordinator } from '../protocol/coordinator.ts';
 import type { StoreSettings } from '../store/open.ts';
+import type { Home } from './fleet.ts';
 import { checkPolicyFile } from './policyFile.ts';
 import { startThread } from './threads/start.ts';
 import type { PackedCalls, StateThreadOptions } from './threads/stateParts.ts';
 
 export interface RunningController {
   coordinator: Coordinator;
+  /** Where agents of launched machines dial: known once a gateway listens. */
+  tellHome(home: Home): Promise<void>;
   close(): Promise<void>;
 }
 
 interface StateCalls extends Coordinator, PackedCalls {
   boot(): Promise<void>;
+  tellHome(home: Home): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -52,6 +57,7 @@ export async function startController(
       schedule: { ...DEFAULT_POLICY, ...settings.schedule },
       idleDevices: idleDevices(settings),
     },
+    fleet: settings.fleet,
     secrets: settings.secrets,
     exchange: settings.exchange,
     notify: settings.notify,
@@ -59,7 +65,7 @@ export async function startController(
     tokens,
     level: settings.logs.level,
   };
-  const calls = ['boot', 'close', 'submitPacked', ...COORDINATOR_CALLS] as const;
+  const calls = ['boot', 'tellHome', 'close', 'submitPacked', ...COORDINATOR_CALLS] as const;
   const thread = startThread<StateCalls, StateThreadOptions>(
     'state',
     options,
@@ -78,6 +84,7 @@ export async function startController(
       submit: (who, { specs, downstreamTokens: _tokens, ...request }) =>
         thread.calls.submitPacked(who, request, packSpecs(specs)),
     },
+    tellHome: (home) => thread.calls.tellHome(home),
     async close() {
       await thread.calls.close();
       await thread.end();
@@ -95,33 +102,8 @@ function idleDevices({ idleDevices: { action, ...rule } }: Settings): IdleRule |
   return action === 'none' ? null : { ...rule, action };
 }
 
-function poolPolicies(settings: Settings): PoolPolicy[] {
-  const { pools: configured } = settings.fleet;
-  const pools: PoolPolicy[] = Object.entries(configured).map(
-    ([name, { largestWorker: most, ...pool }]) => ({
-      name,
-      terms: {
-        tenants: pool.tenants,
-        interruptibleOnly: pool.interruptibleOnly,
-        marketplace: pool.marketplace,
-      },
-      deviceHourMicros: Math.round(pool.pricePerDeviceHour * 1_000_000),
-      cpuHourMicros: Math.round(pool.pricePerCpuHour * 1_000_000),
-      largestWorker: most
-        ? {
-            cpuMillis: Math.round(most.cpus * 1000),
-            memoryBytes: most.memoryBytes || Number.MAX_SAFE_INTEGER,
-            devices: Array.from({ length: most.gpus }, (_, index) => ({
-              index,
-              kind: 'gpu' as const,
-              model: most.gpuModel,
-              memoryBytes: most.gpuMemoryBytes || Number.MAX_SAFE_INTEGER,
-            })),
-            portRange: [1, 65_535] as [number, number],
-          }
-        : null,
-    }),
-  );
-  if (!('default' in configured)) pools.unshift(freePool('default'));
+function poolPolicies({ fleet }: Settings): PoolPolicy[] {
+  const pools = Object.entries(fleet.pools).map(([name, pool]) => poolPolicy(name, pool));
+  if (!('default' in fleet.pools)) pools.unshift(freePool('default'));
   return pools;
 }

@@ -56,7 +56,7 @@ describe('a join', () => {
     const terms = { tenants: ['physics'], interruptibleOnly: true };
     const picky = await it.joinAgent({ resources, terms });
     const worker = it.controller.state.workers.get(picky.joined.worker as WorkerId)?.worker;
-    expect(worker?.terms).toEqual({ ...terms, marketplace: false });
+    expect(worker?.terms).toEqual({ ...terms, users: [], marketplace: false });
     await it.submit({ resources: { cpuMillis: 32_000 } });
     expect((await picky.sync()).desired).toEqual([]);
     delete picky.request.terms;

@@ -3,7 +3,7 @@ import type { Clock } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import type { Random } from '../lib/random.ts';
 import { OPEN_TERMS } from '../model/placement.ts';
-import type { AttemptUid } from '../model/ids.ts';
+import type { AttemptUid, InstanceId } from '../model/ids.ts';
 import type { IdleRule } from '../model/jobParts.ts';
 import type {
   JoinReply,
@@ -14,14 +14,17 @@ import type {
   SyncRequest,
   Timers,
 } from '../protocol/agent.ts';
-import type { Observed } from '../state/mutations.ts';
+import type { Join, Observed, Result } from '../state/mutations.ts';
 import type { LiveWorker } from '../state/live.ts';
 import type { State } from '../state/state.ts';
 import type { Committer } from './committer.ts';
 import { leaseOf } from './leases.ts';
+import { HANDLE } from './pools/handle.ts';
+import type { JoinSecrets } from './pools/joinSecrets.ts';
 import type { Mutate } from './mutate.ts';
 import { orderOf } from './orders.ts';
 import type { CheckpointAsks } from './checkpointAsks.ts';
+import { UID_RANDOM_BYTES } from './planner.ts';
 import { hashSecret, newSecret } from './secrets.ts';
 import type { Sessions } from './sessions.ts';
 import type { Tunnels } from './tunnels.ts';
@@ -38,6 +41,10 @@ export interface AgentsOptions {
   timers: Timers;
   /** For jobs that have no rule of their own; null: none. */
   idleDevices: IdleRule | null;
+  /** Of machines that providers bring; absent: none do. */
+  joinSecrets?: JoinSecrets | undefined;
+  /** What all workers of a pool have by its settings. */
+  attributesOf?: (pool: string) => Record<string, string>;
 }
 
 export interface Agents {
@@ -61,37 +68,59 @@ export function createAgents(options: AgentsOptions): Agents {
   }
 
   async function join(joinToken: string, request: JoinRequest): Promise<JoinReply> {
-    const token = state.tokensByHash.get(hashSecret(joinToken));
-    const expired = token?.expiresAtMs != null && token.expiresAtMs <= clock.now();
-    if (!token || token.kind !== 'join' || expired) {
-      throw new DroverError('UNAUTHENTICATED', 'the join token is unknown, expired or revoked', {
-        hint: 'make a new one with: drover tokens create --kind join',
-      });
-    }
+    const ticket = ticketOf(joinToken);
     const secret = newSecret('drw', random);
-    const { capabilities, ...registration } = request;
+    const { capabilities, instance: handle, host = request.name, ...registration } = request;
     const result = mutate({
       kind: 'join',
       worker: {
         ...registration,
-        attributes: { ...request.attributes, capabilities: capabilities.join(' ') },
+        host,
+        attributes: {
+          ...options.attributesOf?.(ticket.pool),
+          ...request.attributes,
+          capabilities: capabilities.join(' '),
+          ...(ticket.byHandle && handle !== undefined && { [HANDLE]: handle }),
+        },
         terms: { ...OPEN_TERMS, ...request.terms },
-        pool: token.pool,
-        joinToken: token.id,
+        pool: ticket.pool,
+        joinToken: ticket.token,
         tokenHash: hashSecret(secret),
       },
-      maxLiveWorkers: token.maxLiveWorkers,
+      maxLiveWorkers: ticket.maxLiveWorkers,
+      ...(ticket.instance && instanceJoin(ticket.instance)),
+      ...(ticket.byHandle && handle !== undefined && { handle }),
     });
-    if (result.kind !== 'joined') {
-      const limit = result.kind === 'too-many' ? result.limit : 0;
-      throw new DroverError('TOO_MANY', `${limit} workers live by this join token already`, {
-        hint: 'use another token, or raise its maxLiveWorkers',
-      });
-    }
+    if (result.kind !== 'joined') throw refusedJoin(result);
     sessions.reset(result.worker);
     await committer.durable();
     const { clusterId, epoch } = state;
     return { worker: result.worker, token: secret, clusterId, epoch, timers };
+  }
+
+  /** What a join token allows: one that was made, or one that was computed for a machine. */
+  function ticketOf(joinToken: string): Ticket {
+    const computed = options.joinSecrets?.read(joinToken);
+    if (computed?.kind === 'pool') {
+      return { pool: computed.pool, token: '', maxLiveWorkers: 0, byHandle: true };
+    }
+    if (computed) {
+      const pool = state.machines.instances.get(computed.id)?.instance.pool ?? '';
+      return { pool, token: '', maxLiveWorkers: 0, instance: computed.id };
+    }
+    const token = state.tokensByHash.get(hashSecret(joinToken));
+    const expired = token?.expiresAtMs != null && token.expiresAtMs <= clock.now();
+    if (token?.kind === 'join' && !expired) {
+      return { pool: token.pool, token: token.id, maxLiveWorkers: token.maxLiveWorkers };
+    }
+    throw new DroverError('UNAUTHENTICATED', 'the join token is unknown, expired or revoked', {
+      hint: 'make a new one with: drover tokens create --kind join',
+    });
+  }
+
+  function instanceJoin(instance: InstanceId): Pick<Join, 'instance' | 'randomHex'> {
+    const tasks = state.machines.instances.get(instance)?.instance.tasks ?? [];
+    return { instance, randomHex: tasks.map(() => random.hex(UID_RANDOM_BYTES)) };
   }
 
   async function sync(workerToken: string, request: SyncRequest): Promise<SyncReply> {
@@ -103,6 +132,9 @@ export function createAgents(options: AgentsOptions): Agents {
     if (!sessions.advance(worker, request.start, request.seq)) throw superseded();
     if (live.worker.state === 'SUSPECT') {
       mutate({ kind: 'move-worker', worker, move: 'recover', reason: 'in contact again' });
+    }
+    if (request.health) {
+      mutate({ kind: 'report-health', worker, problems: request.health.problems });
     }
     if (request.held) state.deltas.held.set(worker, request.held);
     const observed = request.observed.map(observedOf);
@@ -174,6 +206,27 @@ function silent(reply: SyncReply): boolean {
     reply.tunnels.length === 0 &&
     reply.checkpoint === undefined
   );
+}
+
+interface Ticket {
+  pool: string;
+  token: string;
+  maxLiveWorkers: number;
+  instance?: InstanceId;
+  /** The machine says which instance it is. */
+  byHandle?: boolean;
+}
+
+function refusedJoin(result: Result): DroverError {
+  if (result.kind === 'instance-ended') {
+    return new DroverError('INSTANCE_ENDED', `${result.reason}: nothing is to run there`, {
+      hint: 'the agent ends; drover instances shows why',
+    });
+  }
+  const limit = result.kind === 'too-many' ? result.limit : 0;
+  return new DroverError('TOO_MANY', `${limit} workers live by this join token already`, {
+    hint: 'use another token, or raise its maxLiveWorkers',
+  });
 }
 
 function superseded(): DroverError {

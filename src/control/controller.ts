@@ -30,13 +30,22 @@ import { createMetrics } from './metrics.ts';
 import { createMutate, type Mutate } from './mutate.ts';
 import { createNoticeLoop, type Channels } from './notices.ts';
 import type { Planner } from './planner.ts';
+import type { Launching } from './pools/launching.ts';
+import { startPoolLoops } from './pools/loops.ts';
+import type { ManagedPool } from './pools/pool.ts';
 import { receiptOfEnded } from './receipts.ts';
 import { createScheduleStep } from './schedule.ts';
 import { hashSecret } from './secrets.ts';
 import { Sessions } from './sessions.ts';
 import { Tunnels } from './tunnels.ts';
 
-type LoopPeriod = 'scheduleMs' | 'leasesMs' | 'deadlinesMs' | 'chargesMs' | 'noticesMs';
+type LoopPeriod =
+  | 'scheduleMs'
+  | 'leasesMs'
+  | 'deadlinesMs'
+  | 'chargesMs'
+  | 'noticesMs'
+  | 'capacityMs';
 
 export interface ControllerSettings {
   clusterName: string;
@@ -67,6 +76,8 @@ export interface ControllerOptions {
   channels?: Channels;
   /** What the site fills in and refuses; absent: nothing. */
   policy?: PolicySource;
+  /** Pools that bring machines by themselves; absent: none do. */
+  fleet?: { pools: readonly ManagedPool[]; launching: Launching };
   clock: Clock;
   random: Random;
   log: Log;
@@ -116,7 +127,12 @@ export function createController(options: ControllerOptions): Controller {
   const checkpointAsks = new CheckpointAsks();
   const core = { state, mutate, committer, sessions, clock, random, checkpointAsks };
   const { timers, idleDevices = null } = settings;
-  const agents = createAgents({ ...core, tunnels, timers, idleDevices });
+  const { fleet } = options;
+  const joinSecrets = fleet?.launching.joinSecrets;
+  const attributesOf = (pool: string): Record<string, string> =>
+    fleet?.pools.find(({ name }) => name === pool)?.settings.attributes ?? {};
+  const machines = { joinSecrets, attributesOf };
+  const agents = createAgents({ ...core, ...machines, tunnels, timers, idleDevices });
   const loops: Loop[] = [];
   const metrics = createMetrics({ ...core, loops: () => loops });
   const loop = (name: string, periodMs: number, step: () => Promise<void>): Loop => {
@@ -136,11 +152,16 @@ export function createController(options: ControllerOptions): Controller {
     receipt: (tenant, job) => receiptOfEnded(history, tenant, job),
   });
   const noticeLoop = loop('notices', settings.loops.noticesMs, () => notices.step());
+  const poolLoops = startPoolLoops({
+    ...{ ...core, planner, settled, log, startLoop: loop },
+    ...(fleet ?? { pools: [], launching: null }),
+    capacityMs: settings.loops.capacityMs,
+  });
   scheduleLoop.hint();
   // Wakes noted during the rebuild are for calls that cannot be parked yet.
   state.wake.clear();
 
-  const parts = { core, jobs, agents, tunnels, loops, metrics, reasons, settled };
+  const parts = { core, jobs, agents, tunnels, loops, metrics, reasons, settled, poolLoops };
   const coordinator = createCoordinator(options, parts);
 
   return {

@@ -14,6 +14,7 @@ import type { Jobs } from './jobs.ts';
 import type { Loop } from './loop.ts';
 import type { ControlMetrics } from './metrics.ts';
 import type { Mutate } from './mutate.ts';
+import type { PoolLoops } from './pools/loops.ts';
 import type { Sessions } from './sessions.ts';
 import type { Tunnels } from './tunnels.ts';
 import { createAttemptFiles } from './attemptFiles.ts';
@@ -52,11 +53,12 @@ export interface ControllerParts {
   reasons: ReadonlyMap<string, Explanation>;
   /** Resolves when the planner has seen all there is now. */
   settled: () => Promise<void>;
+  poolLoops: PoolLoops;
 }
 
 export function createCoordinator(options: ControllerOptions, parts: ControllerParts): Coordinator {
   const { history, logs, jobMetrics, planner, settings, policy = NO_POLICY } = options;
-  const { core, jobs, agents, tunnels, loops, metrics, reasons, settled } = parts;
+  const { core, jobs, agents, tunnels, loops, metrics, reasons, settled, poolLoops } = parts;
   const { state, sessions, committer, clock } = core;
   const cluster = {
     name: settings.clusterName,
@@ -72,7 +74,7 @@ export function createCoordinator(options: ControllerOptions, parts: ControllerP
     policy: async () => policy.view(),
     ...jobs,
     ...createLogAccess({ state, history, logs, jobMetrics, jobs, agents, clock }),
-    ...createWhy({ state, planner, settled, clock, reasons, getJob: jobs.getJob }),
+    ...createWhy({ state, planner, settled, clock, reasons, getJob: jobs.getJob, poolLoops }),
     ...createReceipts({ history, clock, getJob: jobs.getJob }),
     ...createPlan({ state, planner, settled, committer, clock, pools: settings.pools, policy }),
     ...createBudgets({ ...core, history }),

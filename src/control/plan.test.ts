@@ -44,7 +44,7 @@ test('prices by pool: of all tasks, for as long as they may run; terms are kept'
     ...freePool('rented'),
     deviceHourMicros: 2_000_000,
     cpuHourMicros: 50_000,
-    terms: { tenants: [], interruptibleOnly: false, marketplace: true },
+    terms: { tenants: [], users: [], interruptibleOnly: false, marketplace: true },
   };
   const pools = [rented, freePool('lab')];
   const committer = { durable: async () => undefined } as Committer;

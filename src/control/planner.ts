@@ -3,7 +3,10 @@ import type { Explanation } from '../core/explain.ts';
 import { queuePosition, type QueuePosition } from '../core/explain/position.ts';
 import { predictStart, previewPlacement, type PoolPreview } from '../core/explain/preview.ts';
 import { explainJob } from '../core/explain/why.ts';
+import type { Demand } from '../core/capacity/capacity.ts';
+import type { Price } from '../core/money.ts';
 import type { PlacementRequest } from '../core/placement/request.ts';
+import { demandOf } from '../core/schedule/demand.ts';
 import { DEFAULT_POLICY, plan, type Plan, type SchedulePolicy } from '../core/schedule/plan.ts';
 import { PlannerView, type PlannerDeltas } from '../core/schedule/view.ts';
 import type { Random } from '../lib/random.ts';
@@ -14,6 +17,8 @@ export interface Planner {
   plan(deltas: PlannerDeltas, nowMs: number): Promise<Plan>;
   /** Why a job waits, as of the last plan; null when nothing of it waits. */
   explain(job: JobId, request: PlacementRequest, nowMs: number): Promise<PlannerWhy | null>;
+  /** What fits no worker there is, as of the last plan, at these prices of pools. */
+  demand(prices: ReadonlyMap<string, Price>): Promise<Demand[]>;
   /** Where something would go if it were submitted now. */
   preview(request: PlacementRequest, nowMs: number): Promise<PoolPreview[]>;
 }
@@ -25,7 +30,7 @@ export interface PlannerWhy {
 }
 
 /** 96 bits: nobody guesses an attempt's uid. */
-const UID_RANDOM_BYTES = 12;
+export const UID_RANDOM_BYTES = 12;
 
 export function createPlanner(random: Random, policy: SchedulePolicy = DEFAULT_POLICY): Planner {
   const view = new PlannerView();
@@ -40,6 +45,9 @@ export function createPlanner(random: Random, policy: SchedulePolicy = DEFAULT_P
       const soonest = why.reservation?.atMs ?? predictStart(view, request, nowMs)?.atMs ?? null;
       const predictedStartAtMs = why.quota?.mode === 'hard' ? null : soonest;
       return { why, position: queuePosition(view, job, nowMs, policy), predictedStartAtMs };
+    },
+    async demand(prices) {
+      return demandOf(view, prices);
     },
     async preview(request, nowMs) {
       return previewPlacement(view, request, nowMs);

@@ -13,6 +13,8 @@ import { IDLE_BEGINNING } from '../state/observe.ts';
 import { requestOf } from '../state/requests.ts';
 import type { State } from '../state/state.ts';
 import type { Planner, PlannerWhy } from './planner.ts';
+import type { PoolLoops } from './pools/loops.ts';
+import { withMachines } from './whyMachines.ts';
 import { asPlanned } from './whyWorkers.ts';
 
 export interface WhyOptions {
@@ -24,6 +26,7 @@ export interface WhyOptions {
   /** Why the head of each class waits, from the last plan. */
   reasons: ReadonlyMap<string, Explanation>;
   getJob: (who: Principal, id: string) => Promise<JobView>;
+  poolLoops: PoolLoops;
 }
 
 /** What holds a job, without its place in the queue. */
@@ -71,7 +74,7 @@ function explainEnded(job: JobView, nowMs: number): WhyView {
 }
 
 function explainLive(
-  { state, reasons }: WhyOptions,
+  { state, reasons, poolLoops }: WhyOptions,
   live: LiveJob,
   planned: PlannerWhy | null,
   nowMs: number,
@@ -81,7 +84,10 @@ function explainLive(
     waitsForJobs(state, live) ??
     backsOff(live, nowMs) ??
     atArrayLimit(live) ??
-    asPlanned(state, live, planned?.why ?? reasons.get(live.classKey), nowMs);
+    withMachines(
+      asPlanned(state, live, planned?.why ?? reasons.get(live.classKey), nowMs),
+      ...([state, live, poolLoops, nowMs] as const),
+    );
   const { PENDING, ASSIGNED, RUNNING } = live.counts;
   return {
     ...NOWHERE,

@@ -198,6 +198,7 @@ function wordsFor(reason: Rejection, request: PlacementRequest): string {
     closed: 'draining or out of contact',
     terms: 'that do not take such work',
     constraint: 'without the attributes asked for',
+    ends: 'that end before it would',
     'anti-affinity': `with another of ${request.placement.antiAffinity}`,
     exclusive: 'that would have to be shared',
     devices: 'with too few free devices that match',

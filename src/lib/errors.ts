@@ -19,6 +19,7 @@ export const ERRORS = {
   IDEMPOTENCY_MISMATCH: { status: 409, grpc: 6, title: 'Same key, another body' },
   CONFLICT: { status: 409, grpc: 9, title: 'Not possible in this state' },
   STALE: { status: 409, grpc: 9, title: 'Something newer has replaced this' },
+  INSTANCE_ENDED: { status: 410, grpc: 9, title: 'The machine is not wanted any more' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, grpc: 3, title: 'Unsupported content type' },
   BODY_TOO_LARGE: { status: 413, grpc: 8, title: 'The body is too large' },
   RANGE_NOT_SATISFIABLE: { status: 416, grpc: 11, title: 'No such bytes' },

@@ -19,10 +19,9 @@ export const FAILURE_CLASSES = ['INFRA_FATAL', 'WORKLOAD_FATAL', 'STALLED'] as c
 export type FailureClass = (typeof FAILURE_CLASSES)[number];
 
 export interface Instance {
+  /** Also what it is called at its provider's: by it one is found again after a lost reply. */
   id: InstanceId;
   pool: string;
-  /** What it is called at its provider's; with it one is found again after a lost reply. */
-  label: string;
   state: InstanceState;
   failure: FailureClass | null;
   /** For a person: what it waits for, or why it ended. */
@@ -62,4 +61,10 @@ export interface Instance {
   destroyAtMs: number | null;
   endedAtMs: number | null;
   version: number;
+}
+
+/** Those that were asked for with one call share what is before the dot. */
+export function batchOf(id: InstanceId): string {
+  const dot = id.indexOf('.');
+  return dot < 0 ? id : id.slice(0, dot);
 }

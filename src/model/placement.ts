@@ -51,6 +51,8 @@ export const PLAIN_PLACEMENT: PlacementSpec = Object.freeze({
 export interface WorkerTerms {
   /** Only these tenants; empty: any. */
   tenants: string[];
+  /** Only these users, as `tenant/user`; empty: any. */
+  users: string[];
   interruptibleOnly: boolean;
   /** A machine of strangers: no restricted work. */
   marketplace: boolean;
@@ -58,6 +60,7 @@ export interface WorkerTerms {
 
 export const OPEN_TERMS: WorkerTerms = Object.freeze({
   tenants: [],
+  users: [],
   interruptibleOnly: false,
   marketplace: false,
 });

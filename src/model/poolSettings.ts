@@ -43,6 +43,10 @@ const scaling = {
   spendPerMonth: money.default(0),
   /** A machine without contact for this long ends itself. */
   selfDestructAfterMs: duration.default(HOUR),
+  /** What its machines have, for work that asks for it; they are told of it when they join. */
+  attributes: z.record(z.string().min(1).max(63), z.string().max(256)).default({}),
+  /** Its machines reach each other under this name; empty: they do not. */
+  network: z.string().max(255).default(''),
   /** What a job without a time limit is taken to need where machines have an end. */
   assumedJobMs: duration.default(HOUR),
 };

@@ -79,6 +79,7 @@ const loops = section({
   deadlinesMs: period.default(SECOND),
   chargesMs: period.default(10 * SECOND),
   noticesMs: period.default(SECOND),
+  capacityMs: period.default(SECOND),
 });
 
 const schedule = section({
@@ -107,6 +108,8 @@ const idleDevices = section({
 const fleet = section({
   /** By name. The pool `default` exists without being named. */
   pools: z.record(z.string().min(1).max(100), poolSettings).default({}),
+  /** Where agents of launched machines dial; empty: this server's own URL. */
+  agentUrl: text.default(''),
 });
 
 const policy = section({ file: text.default('') });

@@ -1,5 +1,6 @@
 /** A worker: the registration of one agent. */
-import type { WorkerId } from './ids.ts';
+import type { HealthProblem } from './health.ts';
+import type { InstanceId, WorkerId } from './ids.ts';
 import type { WorkerTerms } from './placement.ts';
 import type { WorkerResources } from './resources.ts';
 
@@ -22,6 +23,14 @@ export interface Worker {
   /** What its agent demands of the work it takes; its pool may demand more. */
   terms: WorkerTerms;
   agentVersion: string;
+  /** The physical machine, as reputation knows it. */
+  host: string;
+  /** Null: it came by itself. */
+  instance: InstanceId | null;
+  /** When its machine ends; null: never, as far as anybody knows. */
+  endsAtMs: number | null;
+  /** What its agent has found wrong with the machine. */
+  problems: HealthProblem[];
   state: WorkerState;
   draining: boolean;
   tokenHash: string;

@@ -7,6 +7,10 @@ import { addCheckpoint } from './checkpoints.ts';
 import { putData, removeData } from './dataSets.ts';
 import { reseal } from './downstream.ts';
 import { giveUp, lose, stop } from './endings.ts';
+import { reportHealth } from './health.ts';
+import { setHost } from './hosts.ts';
+import { destroyInstance, drainInstance, endInstance } from './instances.ts';
+import { intend, linkWorker, observeInstances } from './instances.ts';
 import { DONE, type Mutation, type Result } from './mutations.ts';
 import { preempt, withdraw } from './nominations.ts';
 import { settleNotice } from './notices.ts';
@@ -81,5 +85,21 @@ export function apply(state: State, mutation: Mutation, nowMs: number): Result {
       return removeUser(state, mutation, nowMs);
     case 'set-priority':
       return setPriority(state, mutation, nowMs);
+    case 'intend':
+      return intend(state, mutation, nowMs);
+    case 'observe-instances':
+      return observeInstances(state, mutation, nowMs);
+    case 'drain-instance':
+      return drainInstance(state, mutation, nowMs);
+    case 'destroy-instance':
+      return destroyInstance(state, mutation, nowMs);
+    case 'end-instance':
+      return endInstance(state, mutation, nowMs);
+    case 'link-worker':
+      return linkWorker(state, mutation, nowMs);
+    case 'report-health':
+      return reportHealth(state, mutation, nowMs);
+    case 'set-host':
+      return setHost(state, mutation, nowMs);
   }
 }

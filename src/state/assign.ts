@@ -5,6 +5,7 @@ import type { Task } from '../model/task.ts';
 import { hold, overBudget } from './accounts.ts';
 import { dropNomination, newHold, nominationHold, priceOfClaim, takeOver } from './holdings.ts';
 import type { Assign, Preempt, Result } from './mutations.ts';
+import { takesWork } from './health.ts';
 import { DONE, missing, stale } from './mutations.ts';
 import type { LiveJob } from './live.ts';
 import type { State } from './state.ts';
@@ -87,7 +88,7 @@ function holdAll(state: State, members: { claim: Claim }[]): string | null {
   let problem: string | null = null;
   for (const { claim } of members) {
     const worker = state.workers.get(claim.worker);
-    if (!worker || worker.worker.state !== 'ONLINE' || worker.worker.draining) {
+    if (!worker || !takesWork(worker.worker)) {
       problem = `worker ${claim.worker} takes no work`;
     } else if (!worker.capacity.admits(claim)) {
       problem = `worker ${claim.worker} has no room any more`;

@@ -9,6 +9,9 @@ import type { Checkpoint } from '../model/checkpoint.ts';
 import type { Claim } from '../model/claim.ts';
 import type { DataSet } from '../model/dataSet.ts';
 import type { JobDownstream } from '../model/downstream.ts';
+import type { Host } from '../model/host.ts';
+import type { Instance } from '../model/instance.ts';
+import type { PoolSpending } from '../model/poolSpending.ts';
 import type { Event, EventKind } from '../model/event.ts';
 import type { AttemptUid, JobId, TaskId, WorkerId } from '../model/ids.ts';
 import type { Job, JobState } from '../model/job.ts';
@@ -44,6 +47,9 @@ export class Changes {
   readonly tasks = new Map<Task, Operation>();
   readonly attempts = new Map<Attempt, Operation>();
   readonly workers = new Map<Worker, Operation>();
+  readonly instances = new Map<Instance, Operation>();
+  readonly hosts = new Map<Host, Operation>();
+  readonly spending = new Map<PoolSpending, Operation>();
   readonly tokens = new Map<Token, Operation>();
   readonly checkpoints = new Map<Checkpoint, 'insert' | 'delete'>();
   readonly claims = new Map<Claim, RowOperation>();
@@ -66,6 +72,8 @@ export class Changes {
       this.tasks.size === 0 &&
       this.attempts.size === 0 &&
       this.workers.size === 0 &&
+      this.instances.size === 0 &&
+      this.hosts.size === 0 &&
       this.tokens.size === 0 &&
       this.claims.size === 0 &&
       this.accounts.size === 0 &&

@@ -11,6 +11,7 @@ import { bothTerms } from '../core/placement/terms.ts';
 import type { Task } from '../model/task.ts';
 import type { Worker } from '../model/worker.ts';
 import { plannerAccount, type LiveAccount } from './accounts.ts';
+import { takesWork } from './health.ts';
 import type { LiveJob } from './live.ts';
 import { inputHashesOf, requestOf } from './requests.ts';
 import type { State } from './state.ts';
@@ -48,7 +49,8 @@ export class Deltas {
         deltas.workersGone.push(id);
         continue;
       }
-      deltas.workers.push(plannerWorker(live.worker, state.poolPolicies.get(live.worker.pool)));
+      const pool = state.poolPolicies.get(live.worker.pool);
+      deltas.workers.push(plannerWorker(live.worker, pool, nowMs));
     }
     for (const uid of this.claims) takeClaim(state, uid, deltas, classes);
     if (this.held.size > 0) deltas.held = [...this.held];
@@ -84,7 +86,7 @@ function takeClaim(
   deltas.claims.push({ claim, job: live.job.id, classKey: live.classKey, sinceMs });
 }
 
-function plannerWorker(worker: Worker, pool: PoolPolicy | undefined): PlannerWorker {
+function plannerWorker(worker: Worker, pool: PoolPolicy | undefined, nowMs: number): PlannerWorker {
   const { id, name, network, attributes, resources } = worker;
   return {
     id,
@@ -96,8 +98,28 @@ function plannerWorker(worker: Worker, pool: PoolPolicy | undefined): PlannerWor
     terms: pool ? bothTerms(pool.terms, worker.terms) : worker.terms,
     deviceHourMicros: pool?.deviceHourMicros ?? 0,
     cpuHourMicros: pool?.cpuHourMicros ?? 0,
-    open: worker.state === 'ONLINE' && !worker.draining,
+    lasts: lastsOf(worker, pool, nowMs),
+    open: takesWork(worker),
   };
+}
+
+/** For the attempt's last words after it was stopped. */
+export const LAST_WORDS_MS = 30_000;
+/** What is left is told in steps of this part of it, so that it changes rarely. */
+const STEPS_OF_REST = 64;
+const ASSUMED_JOB_MS = 3_600_000;
+
+/** Rounded down. It is told anew as time passes, see control/fleet/ends.ts. */
+export function lastsOf(
+  { endsAtMs }: Worker,
+  pool: PoolPolicy | undefined,
+  nowMs: number,
+): PlannerWorker['lasts'] {
+  if (endsAtMs === null) return null;
+  const restMs = Math.max(0, endsAtMs - nowMs - LAST_WORDS_MS);
+  const stepMs = Math.max(1000, 2 ** Math.floor(Math.log2(Math.max(1, restMs / STEPS_OF_REST))));
+  const ms = Math.floor(restMs / stepMs) * stepMs;
+  return { ms, assumedJobMs: pool?.assumedJobMs ?? ASSUMED_JOB_MS };
 }
 
 function takeTask(state: State, task: Task, deltas: PlannerDeltas, classes: Set<string>): void {

@@ -12,6 +12,7 @@ import { settle } from './charges.ts';
 import { dropDownstream } from './downstream.ts';
 import { endChildren } from './family.ts';
 import { failRound, memberSucceeded } from './gangs.ts';
+import { faultHost, praiseHost } from './hosts.ts';
 import { DONE, missing, stale } from './mutations.ts';
 import type { AttemptEnding, GiveUp, Lose, Result, Stop } from './mutations.ts';
 import { endingOf, type LiveJob } from './live.ts';
@@ -118,6 +119,7 @@ export function endAttempt(
   attempt.result = ending.result?.manifest ?? null;
   attempt.resultBytes = ending.result?.bytes ?? null;
   state.touchAttempt(attempt);
+  judgeMachine(state, attempt, ending, nowMs);
   // Whoever noticed it, the controller or the agent: what is lost went with its machine.
   settle(state, attempt, ending.hostFault || ending.cause === 'lost', nowMs);
   state.dropAttempt(attempt);
@@ -259,4 +261,18 @@ function sum(tasks: readonly Task[], value: (task: Task) => number): number {
   let total = 0;
   for (const task of tasks) total += value(task);
   return total;
+}
+
+/** What became of an attempt says something of its machine; a loss says who was silent, not why. */
+function judgeMachine(
+  state: State,
+  attempt: Attempt,
+  { cause, hostFault, message }: AttemptEnding,
+  nowMs: number,
+): void {
+  const worker = state.workers.get(attempt.worker)?.worker;
+  if (!worker || cause === 'lost') return;
+  const at = { pool: worker.pool, name: worker.host };
+  if (hostFault) faultHost(state, at, 'attempt-fault', message, nowMs);
+  else praiseHost(state, at, nowMs - (attempt.startedAtMs ?? nowMs), nowMs);
 }

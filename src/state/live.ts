@@ -10,9 +10,12 @@ import type { Account } from '../model/account.ts';
 import type { Budget } from '../model/budget.ts';
 import type { Checkpoint } from '../model/checkpoint.ts';
 import type { DataSet } from '../model/dataSet.ts';
+import type { Host } from '../model/host.ts';
+import type { Instance } from '../model/instance.ts';
+import type { PoolSpending } from '../model/poolSpending.ts';
 import type { JobDownstream } from '../model/downstream.ts';
 import type { Claim } from '../model/claim.ts';
-import type { AttemptUid, ClusterId, JobId } from '../model/ids.ts';
+import type { AttemptUid, ClusterId, JobId, WorkerId } from '../model/ids.ts';
 import type { Job } from '../model/job.ts';
 import type { QueuedNotice } from '../model/notice.ts';
 import type { AuditHead } from '../model/auditChain.ts';
@@ -84,6 +87,12 @@ export interface LiveWorker {
   attempts: Map<AttemptUid, Attempt>;
 }
 
+export interface LiveInstance {
+  instance: Instance;
+  /** That have joined for it and are not lost. */
+  workers: Set<WorkerId>;
+}
+
 export interface IdempotencyEntry {
   bodyHash: string;
   ids: JobId[];
@@ -113,6 +122,10 @@ export interface Snapshot {
   checkpoints: Checkpoint[];
   claims: Claim[];
   workers: Worker[];
+  /** That have not ended. */
+  instances: Instance[];
+  hosts: Host[];
+  spending: PoolSpending[];
   tokens: Token[];
   budgets: Budget[];
   dataSets: DataSet[];
@@ -131,7 +144,7 @@ export interface Snapshot {
 /** What a store that nothing was written to yet would give. */
 export function emptySnapshot(clusterId: ClusterId, epoch: number): Snapshot {
   const jobs = { jobs: [], tasks: [], attempts: [], checkpoints: [], downstream: [] };
-  const fleet = { claims: [], workers: [], tokens: [] };
+  const fleet = { claims: [], workers: [], tokens: [], instances: [], hosts: [], spending: [] };
   const money = { budgets: [], dataSets: [], accounts: [], usageDays: [], notices: [] };
   const people = { tenants: [], users: [], auditHeads: [] };
   return { clusterId, epoch, seq: 0, ...jobs, ...fleet, ...money, ...people, idempotency: [] };

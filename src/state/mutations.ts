@@ -5,10 +5,11 @@ import type { DataSet } from '../model/dataSet.ts';
 import type { SubmittedDownstream } from '../model/downstream.ts';
 import type { Claim } from '../model/claim.ts';
 import type { Event } from '../model/event.ts';
-import type { AttemptUid, JobId, TaskId, TokenId, WorkerId } from '../model/ids.ts';
+import type { AttemptUid, InstanceId, JobId, TaskId, TokenId, WorkerId } from '../model/ids.ts';
 import type { After, JobSpec, Priority } from '../model/job.ts';
 import type { Worker } from '../model/worker.ts';
 import type { Ending } from '../core/retry.ts';
+import type { InstanceMutation } from './instanceMutations.ts';
 import type { PeopleMutation } from './peopleMutations.ts';
 
 export interface SubmitLink {
@@ -170,10 +171,29 @@ export interface GiveUp {
 
 export interface Join {
   kind: 'join';
-  /** Fields of the registration; id and version are the state's. */
-  worker: Omit<Worker, 'id' | 'version' | 'state' | 'draining' | 'joinedAtMs' | 'endedAtMs'>;
+  /** Fields of the registration; the rest is the state's. */
+  worker: Registration;
   maxLiveWorkers: number;
+  /** The instance it joins for, by its token; absent: none. */
+  instance?: InstanceId;
+  /** What the provider calls the machine, where a token is good for a whole pool. */
+  handle?: string;
+  /** For the uids of the tasks that the instance was sized for. */
+  randomHex?: readonly string[];
 }
+
+export type Registration = Omit<
+  Worker,
+  | 'id'
+  | 'version'
+  | 'state'
+  | 'draining'
+  | 'joinedAtMs'
+  | 'endedAtMs'
+  | 'instance'
+  | 'endsAtMs'
+  | 'problems'
+>;
 
 export interface MoveWorker {
   kind: 'move-worker';
@@ -246,7 +266,8 @@ export type Mutation =
   | Reseal
   | SettleNotice
   | SetPriority
-  | PeopleMutation;
+  | PeopleMutation
+  | InstanceMutation;
 
 /**
  * `stale`: what the mutation was computed from has changed since; whoever planned it plans again.
@@ -260,6 +281,8 @@ export type Result =
   | { kind: 'name-taken'; name: string; job: JobId | null }
   | { kind: 'joined'; worker: WorkerId; superseded: boolean }
   | { kind: 'too-many'; limit: number }
+  | { kind: 'instance-ended'; reason: string }
+  | { kind: 'intended'; ids: InstanceId[] }
   | { kind: 'token'; id: TokenId };
 
 export const DONE: Result = { kind: 'done' };

@@ -27,7 +27,17 @@ export function requestOf(job: Asked): PlacementRequest {
     arrayLimit: arrayLimitOf(spec),
     timeLimitMs: spec.timeLimitMs,
     graceMs: spec.graceMs,
+    neededMs: neededMsOf(spec),
   };
+}
+
+/** Less than this is not worth the start of what can go on elsewhere. */
+const SHORTEST_SLICE_MS = 5 * 60_000;
+
+/** What is checkpointed can be cut anywhere; the rest must end before its machine does. */
+function neededMsOf({ checkpoint, timeLimitMs, graceMs }: JobSpec): number {
+  if (checkpoint) return Math.min(timeLimitMs || SHORTEST_SLICE_MS, SHORTEST_SLICE_MS) + graceMs;
+  return timeLimitMs > 0 ? timeLimitMs + graceMs : 0;
 }
 
 /** What the rest of the spec demands of a worker, beside what was asked for as such. */
@@ -80,7 +90,8 @@ function asksTheSame(a: JobSpec, b: JobSpec): boolean {
       a.priority === b.priority &&
       a.timeLimitMs === b.timeLimitMs &&
       a.graceMs === b.graceMs &&
-      !a.environment?.image === !b.environment?.image)
+      !a.environment?.image === !b.environment?.image &&
+      !a.checkpoint === !b.checkpoint)
   );
 }
 
@@ -95,6 +106,7 @@ function keyOf(tenant: string, owner: string, spec: JobSpec): string {
   const limit = arrayLimitOf(spec);
   if (limit > 0) key += `|%${limit}`;
   if (spec.environment?.image) key += '|image';
+  if (spec.checkpoint) key += '|checkpoint';
   if (device) {
     const { kind, count, share, models } = device;
     const which = models.length === 0 ? '' : JSON.stringify(models);

@@ -29,6 +29,7 @@ import { idempotencyKey, LiveAttempts, taskAt } from './live.ts';
 import type { IdempotencyEntry, KeyedSubmission, LiveJob, LiveWorker } from './live.ts';
 import type { Nomination, Snapshot } from './live.ts';
 import { adoptNomination, dropNomination, release, setAside, take } from './holdings.ts';
+import { Machines } from './machines.ts';
 import { Notices, type TellDefaults } from './notices.ts';
 import { classKeyOf } from './requests.ts';
 import { AuditChains } from './auditChains.ts';
@@ -69,6 +70,7 @@ export class State {
   /** For whom attempts get tokens of other services. */
   readonly downstream: Map<JobId, JobDownstream>;
   readonly notices: Notices;
+  readonly machines: Machines;
   readonly tenants: Tenants;
   readonly auditChains: AuditChains;
   readonly family = new Family();
@@ -80,7 +82,6 @@ export class State {
   readonly mint: (prefix: string) => string;
   /** Jobs with a limit on running or waiting, so that nobody need look through the others. */
   readonly timed = new Set<LiveJob>();
-  /** Jobs with a limit of cost of their own. */
   readonly costLimited = new Set<LiveJob>();
   readonly deltas = new Deltas();
   /** Workers whose next sync would say something new. */
@@ -110,7 +111,8 @@ export class State {
       live.counts = countTasks(live.tasks);
       for (const task of live.tasks) this.deltas.tasks.add(task);
     }
-    for (const worker of snapshot.workers) this.addWorker(worker);
+    this.machines = new Machines(snapshot);
+    for (const worker of snapshot.workers) this.machines.link(this.addWorker(worker));
     for (const claim of snapshot.claims) take(this, claim);
     for (const attempt of snapshot.attempts) {
       this.#adoptAttempt(attempt);

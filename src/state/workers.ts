@@ -4,6 +4,8 @@ import { Capacity } from '../core/placement/capacity.ts';
 import type { WorkerId } from '../model/ids.ts';
 import type { Worker } from '../model/worker.ts';
 import { endAttempt, lostEnding } from './endings.ts';
+import { faultHost } from './hosts.ts';
+import { instanceOfHandle, joinInstance, refuseJoin } from './instanceJoins.ts';
 import { dropNominationsOf } from './nominations.ts';
 import { DONE, missing, stale } from './mutations.ts';
 import type { Drain, Join, MoveWorker, Result, RevokeWorker } from './mutations.ts';
@@ -19,6 +21,8 @@ const SYSTEM_TENANT = '';
  */
 export function join(state: State, mutation: Join, nowMs: number): Result {
   const earlier = state.workersByMachine.get(mutation.worker.machine);
+  const refused = refuseJoin(state, mutation, earlier?.worker.id ?? null);
+  if (refused) return refused;
   const limit = mutation.maxLiveWorkers;
   const counted = earlier?.worker.joinToken === mutation.worker.joinToken;
   if (limit > 0 && !counted && countLive(state, mutation.worker.joinToken) >= limit) {
@@ -30,6 +34,9 @@ export function join(state: State, mutation: Join, nowMs: number): Result {
     id: state.mint('w') as WorkerId,
     state: 'ONLINE',
     draining: false,
+    instance: null,
+    endsAtMs: null,
+    problems: [],
     joinedAtMs: nowMs,
     endedAtMs: null,
     version: 1,
@@ -37,13 +44,23 @@ export function join(state: State, mutation: Join, nowMs: number): Result {
   state.addWorker(worker);
   state.changes.workers.set(worker, 'insert');
   noteWorker(state, 'worker.joined', worker, nowMs, { name: worker.name, pool: worker.pool });
+  linkInstance(state, mutation, worker, nowMs);
   return { kind: 'joined', worker: worker.id, superseded: false };
+}
+
+function linkInstance(state: State, mutation: Join, worker: Worker, nowMs: number): void {
+  const { instance, handle, randomHex = [] } = mutation;
+  const { instances } = state.machines;
+  const live = handle
+    ? instanceOfHandle(state, worker.pool, handle)
+    : instance && instances.get(instance);
+  if (live) joinInstance(state, live, worker, randomHex, nowMs);
 }
 
 function supersede(state: State, live: LiveWorker, mutation: Join, nowMs: number): Result {
   const { worker } = live;
   state.workersByToken.delete(worker.tokenHash);
-  Object.assign(worker, mutation.worker);
+  Object.assign(worker, mutation.worker, { problems: [] });
   state.workersByToken.set(worker.tokenHash, live);
   if (worker.state === 'SUSPECT') worker.state = moveWorker('recover', worker.state);
   // What ran there before is settled by its next syncs, which list it or do not. A new boot id is
@@ -56,6 +73,8 @@ function supersede(state: State, live: LiveWorker, mutation: Join, nowMs: number
   for (const { claim } of state.nominations.values()) {
     if (claim.worker === worker.id) live.capacity.take(claim);
   }
+  if (mutation.instance !== worker.instance) state.machines.unlink(worker.instance, worker.id);
+  linkInstance(state, mutation, worker, nowMs);
   state.touchWorker(worker);
   state.wake.add(worker.id);
   noteWorker(state, 'worker.joined', worker, nowMs, { name: worker.name, again: true });
@@ -68,24 +87,33 @@ export function moveLiveWorker(state: State, mutation: MoveWorker, nowMs: number
   const { worker } = live;
   const expected = mutation.move === 'recover' ? 'SUSPECT' : 'ONLINE';
   if (mutation.move !== 'lose' && worker.state !== expected) return stale(`it is ${worker.state}`);
-  worker.state = moveWorker(mutation.move, worker.state);
   if (mutation.move === 'lose') {
-    loseAll(state, live, mutation.reason, nowMs);
-    for (const nomination of [...state.nominations.values()]) {
-      if (nomination.claim.worker !== worker.id) continue;
-      dropNominationsOf(state, nomination.live, mutation.reason, nowMs);
-    }
-    worker.endedAtMs = nowMs;
-    state.dropWorker(live);
+    const at = { pool: worker.pool, name: worker.host };
+    if (live.attempts.size > 0) faultHost(state, at, 'silent-loss', mutation.reason, nowMs);
+    loseWorker(state, live, mutation.reason, nowMs);
+    return DONE;
   }
+  worker.state = moveWorker(mutation.move, worker.state);
   state.touchWorker(worker);
-  const kinds = {
-    suspect: 'worker.suspect',
-    recover: 'worker.online',
-    lose: 'worker.lost',
-  } as const;
+  const kinds = { suspect: 'worker.suspect', recover: 'worker.online' } as const;
   noteWorker(state, kinds[mutation.move], worker, nowMs, { reason: mutation.reason });
   return DONE;
+}
+
+/** It is gone for good, by its silence or because its provider says so. */
+export function loseWorker(state: State, live: LiveWorker, reason: string, nowMs: number): void {
+  const { worker } = live;
+  worker.state = moveWorker('lose', worker.state);
+  loseAll(state, live, reason, nowMs);
+  for (const nomination of [...state.nominations.values()]) {
+    if (nomination.claim.worker !== worker.id) continue;
+    dropNominationsOf(state, nomination.live, reason, nowMs);
+  }
+  worker.endedAtMs = nowMs;
+  state.machines.unlink(worker.instance, worker.id);
+  state.dropWorker(live);
+  state.touchWorker(worker);
+  noteWorker(state, 'worker.lost', worker, nowMs, { reason });
 }
 
 export function drain(state: State, mutation: Drain, nowMs: number): Result {

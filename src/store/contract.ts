@@ -12,8 +12,8 @@ import type {
   JobRow,
   TaskRow,
   UsageDayRow,
-  WorkerRow,
 } from './database.ts';
+import type { InstanceRow, WorkerRow } from './machineRows.ts';
 
 export type Value = string | number | null;
 
@@ -95,6 +95,8 @@ export interface SystemHistory {
   attempt(job: string, index: number, n: number): Promise<AttemptRow | null>;
   /** Those of these ids, ended ones too. */
   workers(ids: readonly string[]): Promise<WorkerRow[]>;
+  /** Of one pool or (empty) of all, from the newest to the oldest. */
+  instances(pool: string, before: string, limit: number): Promise<InstanceRow[]>;
   /** Rows of the days from `first` to `last`, of one tenant or (null) of all. */
   usageDays(first: number, last: number, tenant: string | null): Promise<UsageDayRow[]>;
   /** Cheap proof that the database still answers. */

@@ -1,4 +1,5 @@
 /** The types of all rows, as Kysely reads them. */
+import type { HostRow, InstanceRow, SpendingRow, WorkerRow } from './machineRows.ts';
 import type { DownstreamRow } from './downstreamRows.ts';
 
 export interface JobRow {
@@ -102,27 +103,6 @@ export interface ClaimRow {
   share: number;
   ports: string;
   state: string;
-}
-
-export interface WorkerRow {
-  id: string;
-  name: string;
-  pool: string;
-  machine: string;
-  boot_id: string;
-  address: string;
-  network: string;
-  resources: string;
-  attributes: string;
-  terms: string;
-  agent_version: string;
-  state: string;
-  draining: number;
-  token_hash: string;
-  join_token: string;
-  joined_at_ms: number;
-  ended_at_ms: number | null;
-  version: number;
 }
 
 export interface TokenRow {
@@ -284,6 +264,9 @@ export interface Database {
   checkpoints: CheckpointRow;
   claims: ClaimRow;
   workers: WorkerRow;
+  instances: InstanceRow;
+  hosts: HostRow;
+  pool_spending: SpendingRow;
   tokens: TokenRow;
   budgets: BudgetRow;
   data_sets: DataSetRow;

@@ -11,8 +11,7 @@ import { unpackSpec } from '../model/spec.ts';
 import type { Task } from '../model/task.ts';
 import type { Token } from '../model/token.ts';
 import type { UsageDay } from '../model/usageDay.ts';
-import type { Worker } from '../model/worker.ts';
-import type { AttemptRow, ClaimRow, JobRow, TaskRow, TokenRow, WorkerRow } from './database.ts';
+import type { AttemptRow, ClaimRow, JobRow, TaskRow, TokenRow } from './database.ts';
 import type { AccountRow, BudgetRow, CheckpointRow, DataSetRow, UsageDayRow } from './database.ts';
 
 export function decodeJob(row: JobRow): Job {
@@ -123,29 +122,6 @@ export function decodeClaim(row: ClaimRow): Claim {
     share: row.share,
     ports: JSON.parse(row.ports) as number[],
     state: row.state as Claim['state'],
-  };
-}
-
-export function decodeWorker(row: WorkerRow): Worker {
-  return {
-    id: row.id as Worker['id'],
-    name: row.name,
-    pool: row.pool,
-    machine: row.machine,
-    bootId: row.boot_id,
-    address: row.address,
-    network: row.network,
-    resources: JSON.parse(row.resources) as Worker['resources'],
-    attributes: JSON.parse(row.attributes) as Worker['attributes'],
-    terms: JSON.parse(row.terms) as Worker['terms'],
-    agentVersion: row.agent_version,
-    state: row.state as Worker['state'],
-    draining: row.draining === 1,
-    tokenHash: row.token_hash,
-    joinToken: row.join_token,
-    joinedAtMs: row.joined_at_ms,
-    endedAtMs: row.ended_at_ms,
-    version: row.version,
   };
 }
 

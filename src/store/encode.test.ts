@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { TestState } from '../../test/support/testState.ts';
 import type { AttemptUid } from '../model/ids.ts';
 import type { TableWrites, Value } from './contract.ts';
-import { decodeAttempt, decodeClaim, decodeJob, decodeTask, decodeWorker } from './decode.ts';
+import { decodeAttempt, decodeClaim, decodeJob, decodeTask } from './decode.ts';
+import { decodeWorker } from './machineRows.ts';
 import { encodeBatch } from './encode.ts';
 import { rowWidth, TABLES, TABLE_NAMES, type TableName } from './tables.ts';
 

@@ -10,7 +10,6 @@ import type { Event } from '../model/event.ts';
 import type { Job } from '../model/job.ts';
 import type { Task } from '../model/task.ts';
 import type { Token } from '../model/token.ts';
-import type { Worker } from '../model/worker.ts';
 import { indexOfTask } from '../model/ids.ts';
 import { packSpec } from '../model/spec.ts';
 import type { Changes, JobEnding } from '../state/changes.ts';
@@ -18,6 +17,7 @@ import type { KeyedSubmission } from '../state/live.ts';
 import type { Value, WriteBatch } from './contract.ts';
 import { encodeDownstream } from './downstreamRows.ts';
 import { encodeMoney } from './encodeMoney.ts';
+import { encodeMachines } from './machineRows.ts';
 import { encodeNotices } from './noticeRows.ts';
 import { encodePeople } from './peopleRows.ts';
 import { nothing, split } from './rows.ts';
@@ -52,9 +52,6 @@ export function encodeBatch(changes: Changes, epoch: number, seq: number): Write
       to.push(claim.state),
     );
   }
-  if (changes.workers.size > 0) {
-    tables.workers = split(changes.workers, byId, workerFixed, workerMutable);
-  }
   if (changes.tokens.size > 0) {
     tables.tokens = split(changes.tokens, byId, tokenFixed, (to, token) =>
       to.push(token.revokedAtMs, token.lastUsedAtMs),
@@ -64,6 +61,7 @@ export function encodeBatch(changes: Changes, epoch: number, seq: number): Write
     tables.data_sets = split(changes.dataSets, dataSetKey, nothing, dataSetMutable);
   }
   encodeDownstream(changes, tables);
+  encodeMachines(changes, tables);
   encodeMoney(changes, tables);
   encodeNotices(changes, tables);
   encodePeople(changes, tables);
@@ -209,30 +207,6 @@ function claimFixed(to: Value[], claim: Claim): void {
     JSON.stringify(claim.devices),
     claim.share,
     JSON.stringify(claim.ports),
-  );
-}
-
-function workerFixed(to: Value[], worker: Worker): void {
-  to.push(worker.machine, worker.joinedAtMs);
-}
-
-function workerMutable(to: Value[], worker: Worker): void {
-  to.push(
-    worker.name,
-    worker.pool,
-    worker.bootId,
-    worker.address,
-    worker.network,
-    JSON.stringify(worker.resources),
-    JSON.stringify(worker.attributes),
-    JSON.stringify(worker.terms),
-    worker.agentVersion,
-    worker.state,
-    worker.draining ? 1 : 0,
-    worker.tokenHash,
-    worker.joinToken,
-    worker.endedAtMs,
-    worker.version,
   );
 }
 

@@ -119,6 +119,12 @@ function systemHistory(db: Kysely<Database>): SystemHistory {
       return row ?? null;
     },
     workers: (ids) => db.selectFrom('workers').selectAll().where('id', 'in', ids).execute(),
+    instances(pool, before, limit) {
+      let query = db.selectFrom('instances').selectAll();
+      if (pool !== '') query = query.where('pool', '=', pool);
+      if (before !== '') query = query.where('id', '<', before);
+      return query.orderBy('id', 'desc').limit(limit).execute();
+    },
     usageDays(first, last, tenant) {
       const days = db
         .selectFrom('usage_days')

@@ -29,6 +29,7 @@ export function historyClient(calls: HistoryCalls): History {
   const system = {
     attempt: askSystem('attempt'),
     workers: askSystem('workers'),
+    instances: askSystem('instances'),
     usageDays: askSystem('usageDays'),
     ping: askSystem('ping'),
   } as SystemHistory;

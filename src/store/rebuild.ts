@@ -10,9 +10,9 @@ import {
   decodeDataSet,
   decodeToken,
   decodeUsageDay,
-  decodeWorker,
 } from './decode.ts';
 import { decodeDownstream } from './downstreamRows.ts';
+import { decodeHost, decodeInstance, decodeSpending, decodeWorker } from './machineRows.ts';
 import { decodeNotice } from './noticeRows.ts';
 import { decodeTenant, decodeUser } from './peopleRows.ts';
 import type { ControllerRow, Database } from './database.ts';
@@ -43,6 +43,11 @@ export async function readSnapshot(
     .selectAll()
     .where('ended_at_ms', 'is', null)
     .execute();
+  const instances = await db
+    .selectFrom('instances')
+    .selectAll()
+    .where('ended_at_ms', 'is', null)
+    .execute();
   const tokens = await db.selectFrom('tokens').selectAll().execute();
   const budgets = await db.selectFrom('budgets').selectAll().execute();
   const dataSets = await db.selectFrom('data_sets').selectAll().execute();
@@ -65,6 +70,9 @@ export async function readSnapshot(
     checkpoints: checkpoints.map(decodeCheckpoint),
     claims: claims.map(decodeClaim),
     workers: workers.map(decodeWorker),
+    instances: instances.map(decodeInstance),
+    hosts: (await db.selectFrom('hosts').selectAll().execute()).map(decodeHost),
+    spending: (await db.selectFrom('pool_spending').selectAll().execute()).map(decodeSpending),
     tokens: tokens.map(decodeToken),
     budgets: budgets.map(decodeBudget),
     dataSets: dataSets.map(decodeDataSet),

@@ -77,9 +77,17 @@ export const TABLES: Record<TableName, Table> = {
     'id',
     'machine joined_at_ms',
     `name pool boot_id address network resources attributes terms agent_version state draining
-     token_hash join_token ended_at_ms version`,
-    'joined_at_ms draining ended_at_ms version',
+     token_hash join_token host instance ends_at_ms problems ended_at_ms version`,
+    'joined_at_ms draining ends_at_ms ended_at_ms version',
   ),
+  instances: table(
+    'id',
+    'pool created_at_ms',
+    'state handle record ended_at_ms version',
+    'created_at_ms ended_at_ms version',
+  ),
+  hosts: table('id', '', 'record version', 'version'),
+  pool_spending: table('pool', '', 'record version', 'version'),
   tokens: table(
     'id',
     `kind name tenant user_name scopes hash pool max_live_workers created_at_ms expires_at_ms

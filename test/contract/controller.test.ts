@@ -58,6 +58,7 @@ async function inline(): Promise<CoordinatorUnderTest> {
         deadlinesMs: 1000,
         chargesMs: 1000,
         noticesMs: 1000,
+        capacityMs: 1000,
       },
       pools: [freePool('default')],
       schedule: DEFAULT_POLICY,

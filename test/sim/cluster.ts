@@ -19,7 +19,8 @@ import { Machine, type Effect } from './machine.ts';
 import { Network } from './network.ts';
 import { ADMIN, JOIN_SECRETS } from './people.ts';
 import { copyOf } from './plainData.ts';
-import { drawPools, NETWORK, RESOURCES, SITES, type Site } from './sites.ts';
+import { registrationOf } from './registration.ts';
+import type { Site } from './sites.ts';
 import { behaviour, runMs } from './specs.ts';
 import type { Target } from './workload.ts';
 import type { Process, World } from './world.ts';
@@ -30,6 +31,12 @@ const LONG_RUN_MS = 10_000;
 const CRASH_POINT_CHANCE = 0.25;
 /** Effects an agent may die before, and how often it has them. */
 const AGENT_POINTS = { start: 20, stop: 10, forget: 30, renew: 60, save: 4 };
+
+export interface Scenario {
+  /** Machines that are there from the beginning. */
+  sites: readonly Site[];
+  pools: readonly PoolPolicy[];
+}
 
 export class Cluster {
   readonly world: World;
@@ -51,9 +58,9 @@ export class Cluster {
   readonly #agents = new Map<Machine, Process>();
   readonly #agentPoints: CrashPoints<Effect>;
 
-  constructor(world: World, file: string) {
+  constructor(world: World, file: string, { sites, pools }: Scenario) {
     this.world = world;
-    this.pools = drawPools(world);
+    this.pools = pools;
     this.talkative = world.chance(0.4);
     const policy = { ...DEFAULT_POLICY, ...(world.chance(0.5) && { ageingMs: SOON_AGED_MS }) };
     this.checker = new Checker({
@@ -78,7 +85,7 @@ export class Cluster {
       onCommit: (commit) => this.#committed(commit),
     });
     this.#agentPoints = new CrashPoints(world, AGENT_POINTS, CRASH_POINT_CHANCE / 2);
-    for (const site of SITES) this.machines.push(this.#machine(site));
+    for (const site of sites) this.addMachine(site);
   }
 
   async start(): Promise<void> {
@@ -95,8 +102,25 @@ export class Cluster {
     return this.#agents.get(machine) ?? null;
   }
 
+  addMachine(site: Site): Machine {
+    const machine = this.#machine(site);
+    this.machines.push(machine);
+    return machine;
+  }
+
+  /** Its provider has taken it back, with all that was on it. */
+  removeMachine(machine: Machine): void {
+    const process = this.#agents.get(machine);
+    if (process) process.alive = false;
+    this.#agents.delete(machine);
+    this.machines.splice(this.machines.indexOf(machine), 1);
+    machine.powerOff();
+    this.checker.wiped(machine.name);
+    this.world.note(machine.name, 'gone');
+  }
+
   startAgent(machine: Machine): void {
-    if (this.#agents.get(machine)?.alive) return;
+    if (machine.off || this.#agents.get(machine)?.alive) return;
     const { world, checker } = this;
     const process = world.spawn(machine.name, machine.host);
     this.#agents.set(machine, process);
@@ -106,7 +130,7 @@ export class Cluster {
       transport: this.#transport(process, machine),
       runtime: machine.runtime(process),
       identityFile: machine.identityFile(process),
-      joinToken: JOIN_SECRETS[machine.site.pool] ?? null,
+      joinToken: machine.site.rented?.joinToken ?? JOIN_SECRETS[machine.site.pool] ?? null,
       registration: registrationOf(machine),
       clock: world.clockOf(process),
       random: world.random,
@@ -266,18 +290,4 @@ export class Cluster {
       },
     };
   }
-}
-
-function registrationOf({ name, boot, site }: Machine) {
-  return {
-    name,
-    machine: name,
-    bootId: `boot${boot}`,
-    address: name,
-    network: NETWORK,
-    agentVersion: '0.1.0',
-    capabilities: [],
-    attributes: site.attributes,
-    resources: RESOURCES,
-  };
 }

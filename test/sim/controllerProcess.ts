@@ -62,6 +62,7 @@ const LOOPS = {
   deadlinesMs: 1000,
   chargesMs: 1000,
   noticesMs: 1000,
+  capacityMs: 1000,
 };
 
 export class ControllerProcess {

@@ -65,6 +65,8 @@ export class Machine {
   readonly #world: World;
   readonly #attempts = new Map<string, SimAttempt>();
   boot = 1;
+  /** Its provider has taken it back: nothing starts on it any more. */
+  off = false;
   identity: Identity | null = null;
   #changed: () => void = () => undefined;
   #watchdog: Timer | null = null;
@@ -108,6 +110,16 @@ export class Machine {
     for (const attempt of this.#attempts.values()) {
       if (attempt.alive) this.#end(attempt, { cause: 'lost', message: 'the machine restarted' });
     }
+  }
+
+  /** Gone with everything on it, and nobody there to tell. */
+  powerOff(): void {
+    this.off = true;
+    this.#changed = () => undefined;
+    for (const attempt of this.#attempts.values()) {
+      if (attempt.alive) this.#end(attempt, { cause: 'lost', message: 'the machine is gone' });
+    }
+    this.wipe();
   }
 
   /** A new disk: comes only with a reboot, because processes do not outlive it. */

@@ -11,6 +11,7 @@ import { FAULTS_MS, scheduleFaults, supervise } from './faults.ts';
 import { CALL_TIMEOUT_MS } from './network.ts';
 import { Operator } from './operator.ts';
 import { startRogue } from './rogue.ts';
+import { drawPools, SITES } from './sites.ts';
 import { Workload } from './workload.ts';
 import { World } from './world.ts';
 
@@ -43,7 +44,7 @@ export async function runSeed(seed: number, keepLines = 0): Promise<RunResult> {
   Error.stackTraceLimit = keepLines > 0 ? 20 : 0;
   const world = new World(seed, keepLines);
   const file = await freshDatabase();
-  const cluster = new Cluster(world, file);
+  const cluster = new Cluster(world, file, { sites: SITES, pools: drawPools(world) });
   current = cluster;
   let violation: RunResult['violation'] = null;
   try {

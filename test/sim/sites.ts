@@ -9,6 +9,8 @@ export interface Site {
   name: string;
   pool: string;
   attributes: Record<string, string>;
+  /** How its agents join, where a provider made it; left out: with their pool's token. */
+  rented?: { joinToken: string; instance: string; host: string };
 }
 
 export const SITES: readonly Site[] = [
@@ -16,6 +18,18 @@ export const SITES: readonly Site[] = [
   { name: 'machine1', pool: 'default', attributes: { rack: 'a', generation: '2' } },
   { name: 'machine2', pool: 'rented', attributes: { rack: 'b', generation: '3', spot: 'yes' } },
 ];
+
+/** Of a machine that was rented: which pool it is of stands in its name. */
+export function rentedName(pool: string, handle: string, rank: number): string {
+  return `${pool}:${handle}:${rank}`;
+}
+
+/** Where a worker is, by what its machine calls itself. */
+export function siteOf(machine: string): Site | undefined {
+  const [pool = '', ...rented] = machine.split(':');
+  if (rented.length > 0) return { name: machine, pool, attributes: {} };
+  return SITES.find(({ name }) => name === machine);
+}
 
 export const RESOURCES: WorkerResources = {
   cpuMillis: 4000,

@@ -39,6 +39,7 @@ export function worker(id: string, more: Partial<PlannerWorker> = {}): PlannerWo
     pool: 'default',
     network: 'lan',
     resources: { cpuMillis: 4000, memoryBytes: 4096, devices: [], portRange: [100, 199] },
+    lasts: null,
     open: true,
     ...more,
   };
@@ -62,6 +63,7 @@ export function wanting(
     arrayLimit: 0,
     timeLimitMs: 0,
     graceMs: 0,
+    neededMs: 0,
     ...more,
   };
 }

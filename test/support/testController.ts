@@ -109,6 +109,7 @@ export class TestController {
           deadlinesMs: 1000,
           chargesMs: 1000,
           noticesMs: 1000,
+          capacityMs: 1000,
         },
         pools: this.#options.pools ?? [freePool('default')],
         schedule: DEFAULT_POLICY,

@@ -141,6 +141,7 @@ export function joining(
       attributes: {},
       terms: OPEN_TERMS,
       agentVersion: '0.1.0',
+      host: `host-${machine}`,
       tokenHash: `hash-${machine}`,
       joinToken: 't1',
       ...more,

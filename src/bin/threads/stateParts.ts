@@ -8,6 +8,7 @@ import { serve } from '../../lib/thread.ts';
 import { unpackSpecs } from '../../model/spec.ts';
 import type { ExchangeSettings } from '../../model/exchangeSettings.ts';
 import type { SecretSettings } from '../../model/secretSettings.ts';
+import type { Settings } from '../../model/settings.ts';
 import type { Principal } from '../../model/token.ts';
 import type { SubmitReply, SubmitRequest } from '../../protocol/coordinator.ts';
 import type { Channels } from '../../control/notices.ts';
@@ -15,6 +16,7 @@ import type { NotifySettings } from '../../model/notifySettings.ts';
 import { openChannels } from '../../notify/open.ts';
 import { openSecrets } from '../../secrets/open.ts';
 import { exchangeOf } from '../exchange.ts';
+import { openFleet, type FleetParts, type Home } from '../fleet.ts';
 import { historyClient } from '../../store/historyCalls.ts';
 import { rebuild, type StoreSettings } from '../../store/open.ts';
 import { openPolicy } from '../policyFile.ts';
@@ -26,6 +28,7 @@ export interface StateThreadOptions {
   store: StoreSettings;
   logs: LogThreadOptions;
   controller: ControllerSettings;
+  fleet: Settings['fleet'];
   secrets: SecretSettings;
   exchange: ExchangeSettings;
   notify: NotifySettings;
@@ -54,7 +57,9 @@ const jobMetrics: LogStore = {
 };
 const stop: (() => Promise<unknown>)[] = [];
 
-serve(port, { boot, close });
+let fleet: FleetParts | null = null;
+
+serve(port, { boot, close, tellHome });
 
 /** The lock, the migration and the rebuild; then everything else starts. */
 async function boot(): Promise<void> {
@@ -64,8 +69,11 @@ async function boot(): Promise<void> {
   const controllerRow = await writer.calls.lead(nowMs, clusterId);
   const policy = await openPolicy(options.policyFile, { clock: systemClock, log });
   const snapshot = await rebuild(options.store, controllerRow, nowMs);
+  const common = { clusterId: snapshot.clusterId, clock: systemClock, log };
+  fleet = openFleet(options.fleet, options.tokens.join, common);
   const controller = createController({
     snapshot,
+    fleet,
     storeKind: options.store.kind,
     writer: writer.calls,
     history: historyClient(reader.calls),
@@ -101,6 +109,7 @@ async function boot(): Promise<void> {
   stop.push(
     async () => policy.close(),
     () => controller.close(),
+    async () => fleet?.close(),
     () => logs.calls.close(),
     () => reader.calls.close(),
     () => writer.calls.close(),
@@ -117,6 +126,11 @@ async function channels(): Promise<Channels> {
     });
   }
   return opened;
+}
+
+async function tellHome(home: Home): Promise<void> {
+  const { agentUrl } = options.fleet;
+  fleet?.tellHome(agentUrl ? { ...home, url: agentUrl } : home);
 }
 
 async function close(): Promise<void> {

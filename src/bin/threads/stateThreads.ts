@@ -36,7 +36,7 @@ export const logs = startThread<LogCalls, LogThreadOptions>(
 export const planner = startThread<Planner, SchedulePolicy>(
   'planner',
   options.controller.schedule,
-  ['plan', 'explain', 'preview'],
+  ['plan', 'explain', 'demand', 'preview'],
   died,
 );
 

@@ -55,6 +55,7 @@ export function* joins(pool: FleetPool): Generator<Join> {
           attributes,
           terms: OPEN_TERMS,
           agentVersion: 'simulated',
+          host: name,
           tokenHash: name,
           joinToken: '',
         },

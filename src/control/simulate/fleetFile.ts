@@ -80,7 +80,7 @@ function poolOf(name: string, given: z.output<typeof pool>, readers: Readers): F
     policy: {
       name,
       largestWorker: null,
-      terms: { tenants, interruptibleOnly, marketplace },
+      terms: { tenants, users: [], interruptibleOnly, marketplace },
       deviceHourMicros: Math.round(given.pricePerDeviceHour * MICROS),
       cpuHourMicros: Math.round(given.pricePerCpuHour * MICROS),
     },

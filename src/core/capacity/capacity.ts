@@ -3,6 +3,8 @@ import type { InstanceId, JobId, TaskId } from '../../model/ids.ts';
 import type { WorkerTerms } from '../../model/placement.ts';
 import type { ResourceRequest, WorkerResources } from '../../model/resources.ts';
 import type { PlacementRequest } from '../placement/request.ts';
+import type { Backoff } from './backoff.ts';
+import type { PoolReason } from './reasons.ts';
 
 /** Work of one class that fits no worker there is. */
 export interface Demand {
@@ -10,7 +12,7 @@ export interface Demand {
   /** Tasks that wait; of a gang, all members. */
   waiting: number;
   /** The first of them, in the order in which they would start, whole gangs only. */
-  tasks: { task: TaskId; job: JobId }[];
+  tasks: readonly { task: TaskId; job: JobId }[];
   /** For people: the name of the first job. */
   name: string;
   sinceMs: number;
@@ -26,11 +28,15 @@ export interface CapacityPool {
   max: number;
   maxPending: number;
   cooldownMs: number;
+  /** Unused for this long, one is given back. */
+  idleTimeoutMs: number;
   /** What one machine brings in mode `agents`; null: nobody knows, so it is taken to fit. */
   size: WorkerResources | null;
   /** In mode `job`: what no machine has more of; null: anything goes. */
   largest: WorkerResources | null;
   attributes: Record<string, string>;
+  /** The network that all its machines are on; null: they do not reach each other. */
+  network: string | null;
   terms: WorkerTerms;
   /** As of the provider: several instances at once, several workers in one. */
   batches: boolean;
@@ -40,11 +46,11 @@ export interface CapacityPool {
   assumedJobMs: number;
   /** What an instance costs for one billing quantum. */
   quantumMicros: number;
-  /** For as long as this it is paid for at once. */
+  /** For as long as this it is paid for at once; 0: by the moment. */
   quantumMs: number;
-  /** What may still be spent on new instances; null: no limit. */
-  spendLeftMicros: number | null;
-  /** Where one work's machine is closed to other users' (mode `job` of sites with accounts). */
+  /** Of its limits of spend the one with the least left; null: no limit. */
+  spend: SpendLeft | null;
+  /** Where one work's machine is closed to other users' (sites with accounts). */
   perUser: boolean;
   /** Price of an hour of a device and of a core to whoever uses it: the cheapest pool first. */
   deviceHourMicros: number;
@@ -54,28 +60,40 @@ export interface CapacityPool {
   backoff: Backoff;
 }
 
+export interface SpendLeft {
+  leftMicros: number;
+  limitMicros: number;
+  period: 'hour' | 'day' | 'month';
+  /** When the next period begins. */
+  renewsAtMs: number;
+}
+
 export interface CapacityInstance {
   id: InstanceId;
   state: 'coming' | 'joined' | 'leaving';
+  /** Of one that comes: it has not started at its provider's, so that giving it up is free. */
+  queued: boolean;
   workers: number;
   resources: WorkerResources;
   /** Sized for these. */
   tasks: readonly TaskId[];
+  /** Their class; empty: it takes any work. */
+  classKey: string;
+  /** How many of its tasks still wait. */
+  waiting: number;
+  /** `tenant/user`, as `runAsOf` writes it; empty: anybody's. */
   runAs: string;
-  /** Since when nothing has run on it; null: something does, or it has not joined. */
+  /**
+   * Since when nothing has run on it; null: something does, or it takes no work just now. Of one
+   * that comes: since when each plan has named it in `unwanted`; null: the last plan did not.
+   */
   idleSinceMs: number | null;
-}
-
-/** How a pool holds back after failures: fewer at once, and later. */
-export interface Backoff {
-  /** How many may come at once: grows by one with each success, halves with each failure. */
-  window: number;
-  failuresInRow: number;
-  lastLaunchAtMs: number | null;
-  /** No launch before this. */
-  notBeforeMs: number;
-  /** The last failure, for a person; empty: none since the last success. */
-  error: string;
+  /** How long it was asked for; 0: no limit. */
+  timeLimitMs: number;
+  /** When its provider ends it; null: not known, or never. */
+  endsAtMs: number | null;
+  /** Until when it is paid for; null: nothing was due yet. */
+  paidUntilMs: number | null;
 }
 
 /** To be launched with one call. */
@@ -88,8 +106,9 @@ export interface Launch {
   resources: ResourceRequest | null;
   /** What each worker is taken to bring. */
   brings: WorkerResources;
-  /** Mode `job`: per instance the tasks it is for. */
+  /** Mode `job`: per instance the tasks it is for, and their class; otherwise empty. */
   tasks: TaskId[][];
+  classKey: string;
   runAs: { tenant: string; user: string } | null;
   timeLimitMs: number;
   noticeMs: number;
@@ -98,13 +117,26 @@ export interface Launch {
 }
 
 export interface CapacityPlan {
+  /** In this order: the next plan reads instances by id, and then finds the same covered. */
   launches: Launch[];
   /** Idle for too long, or above what is wanted: to be drained and given back. */
-  releases: { instance: InstanceId; reason: string }[];
-  /** Classes that something is on its way for. */
-  coming: { classKey: string; instances: InstanceId[]; pools: string[] }[];
-  /** Classes for which nothing could be launched, and why, in the pools' words. */
-  unmet: { classKey: string; reasons: string[] }[];
+  releases: Release[];
+  /** Classes that something is on its way for, and for how many of their tasks. */
+  coming: { classKey: string; tasks: number; instances: InstanceId[]; pools: string[] }[];
+  /** Classes with tasks for which nothing could be launched, how many, and why. */
+  unmet: { classKey: string; tasks: number; reasons: PoolReason[] }[];
+  /** Instances on their way that nothing waits for: see `idleSinceMs`. */
+  unwanted: InstanceId[];
   /** When waiting alone may change the plan (cooldown, back-off, idle); null: only news can. */
   nextAtMs: number | null;
+}
+
+export interface Release {
+  pool: string;
+  instance: InstanceId;
+  reason: string;
+}
+
+export function runAsOf({ tenant, user }: { tenant: string; user: string }): string {
+  return `${tenant}/${user}`;
 }

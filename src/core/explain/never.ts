@@ -133,7 +133,7 @@ function elsewhere(fleet: Fleet, request: PlacementRequest): string[] {
   });
 }
 
-function wordsOf({ attribute, operator, values }: Constraint): string {
+export function wordsOf({ attribute, operator, values }: Constraint): string {
   const value = values.join(', ');
   const words: Record<Constraint['operator'], string> = {
     EQ: `${attribute} = ${value}`,
@@ -146,7 +146,10 @@ function wordsOf({ attribute, operator, values }: Constraint): string {
   return words[operator];
 }
 
-function termsWords(workers: PlannerWorker[], { placement, tenant }: PlacementRequest): string {
+export function termsWords(
+  workers: PlannerWorker[],
+  { placement, tenant }: PlacementRequest,
+): string {
   const reasons: string[] = [];
   const some = (test: (info: PlannerWorker) => boolean): boolean => workers.some(test);
   if (!placement.interruptible && some(({ terms }) => terms.interruptibleOnly)) {

@@ -13,7 +13,7 @@ export function duration(ms: number): string {
   if (ms < 60_000) return count(Math.ceil(ms / 1000), 'second');
   const minutes = Math.round(ms / 60_000);
   if (minutes < 60) return count(minutes, 'minute');
-  return `${Number((ms / 3_600_000).toFixed(1))} hours`;
+  return count(Number((ms / 3_600_000).toFixed(1)), 'hour');
 }
 
 /** Millionths, to the cent. */

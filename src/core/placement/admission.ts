@@ -13,6 +13,8 @@ export interface PoolPolicy {
   /** Price in millionths for an hour of one whole device, and of one core. */
   deviceHourMicros: number;
   cpuHourMicros: number;
+  /** What a job without a time limit is taken to need where machines have an end. */
+  assumedJobMs?: number;
 }
 
 /** A pool that brings anything, takes anything and costs nothing. */

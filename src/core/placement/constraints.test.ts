@@ -1,4 +1,5 @@
 /** Tests of a worker's attributes, one operator at a time. */
+import { OPEN_TERMS } from '../../model/placement.ts';
 import { describe, expect, test } from 'vitest';
 import type { Constraint } from '../../model/placement.ts';
 import { preference, satisfies, unsuitable } from './constraints.ts';
@@ -62,7 +63,7 @@ describe('a constraint', () => {
 });
 
 describe('terms of a worker', () => {
-  const terms = { tenants: [] as string[], interruptibleOnly: false, marketplace: false };
+  const terms = { ...OPEN_TERMS, tenants: [] as string[] };
 
   test.each<[string, Partial<typeof terms>, Parameters<typeof testRequest>, boolean]>([
     ['its tenant', { tenants: ['lab', 'x'] }, [], true],

@@ -3,7 +3,7 @@ import type { Constraint, WorkerTerms } from '../../model/placement.ts';
 import { matches, type Misfit } from './capacity.ts';
 import type { PlacementRequest, PlannerWorker } from './request.ts';
 
-export const UNSUITABLE = ['pool', 'closed', 'terms', 'constraint'] as const;
+export const UNSUITABLE = ['pool', 'closed', 'terms', 'constraint', 'ends'] as const;
 export type Unsuitable = (typeof UNSUITABLE)[number];
 
 /** The first thing about the worker itself that rules it out, or null. */
@@ -14,7 +14,12 @@ export function unsuitable(worker: PlannerWorker, request: PlacementRequest): Un
   for (const constraint of request.placement.constraints) {
     if (!constraint.preferred && !satisfies(worker, constraint)) return 'constraint';
   }
-  return null;
+  return endsTooSoon(worker, request) ? 'ends' : null;
+}
+
+/** Work of which nobody knows how long it takes is taken to need what the pool assumes. */
+function endsTooSoon({ lasts }: PlannerWorker, { neededMs }: PlacementRequest): boolean {
+  return lasts !== null && (neededMs || lasts.assumedJobMs) > lasts.ms;
 }
 
 /** What the worker is short of even when nothing is held on it, or null. */
@@ -74,8 +79,10 @@ function numberOf(text: string | undefined): number {
   return text === undefined || text.trim() === '' ? Number.NaN : Number(text);
 }
 
-export function allows(terms: WorkerTerms, { tenant, placement }: PlacementRequest): boolean {
+export function allows(terms: WorkerTerms, request: PlacementRequest): boolean {
+  const { tenant, user, placement } = request;
   if (terms.interruptibleOnly && !placement.interruptible) return false;
   if (terms.marketplace && placement.trust === 'restricted') return false;
+  if (terms.users.length > 0 && !terms.users.includes(`${tenant}/${user}`)) return false;
   return terms.tenants.length === 0 || terms.tenants.includes(tenant);
 }

@@ -1,4 +1,5 @@
 /** Where a request may go and where it goes best: rule by rule. */
+import { OPEN_TERMS } from '../../model/placement.ts';
 import { describe, expect, test } from 'vitest';
 import type { AttemptUid } from '../../model/ids.ts';
 import type { Constraint } from '../../model/placement.ts';
@@ -19,7 +20,7 @@ describe('a worker is passed over', () => {
       testWorker('elsewhere', { pool: 'other' }),
       testWorker('drained', { open: false }),
       testWorker('theirs', {
-        terms: { tenants: ['x'], interruptibleOnly: false, marketplace: false },
+        terms: { ...OPEN_TERMS, tenants: ['x'] },
       }),
       testWorker('zoneless'),
       testWorker('bare', { attributes: { zone: 'a' } }),

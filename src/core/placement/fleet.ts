@@ -73,7 +73,7 @@ export class Fleet {
 
   /** New or changed; claims taken on it stay. */
   setWorker(info: PlannerWorker): void {
-    this.#shapes.nameTenants(info.terms.tenants);
+    this.#shapes.tellApart(info);
     const kind = this.#kinds.join(info);
     let member = this.#members.get(info.id);
     if (member) {

@@ -114,6 +114,7 @@ const workers: fc.Arbitrary<PlannerWorker> = fc
     open: fc.constantFrom(true, true, true, false),
     terms: fc.record({
       tenants: fc.constantFrom<string[]>([], [], ['x']),
+      users: fc.constantFrom<string[]>([], [], ['x/u']),
       interruptibleOnly: fc.constantFrom(false, false, true),
       marketplace: fc.boolean(),
     }),

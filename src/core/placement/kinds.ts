@@ -76,11 +76,11 @@ export class Kinds {
 }
 
 function keyOf(info: PlannerWorker): string {
-  const { name, pool, network, open, terms, resources, attributes } = info;
+  const { name, pool, network, open, terms, lasts, resources, attributes } = info;
   const { cpuMillis, memoryBytes, devices, portRange } = resources;
   return JSON.stringify([
     [name, pool, network, open, info.deviceHourMicros, info.cpuHourMicros],
-    [terms.interruptibleOnly, terms.marketplace, terms.tenants],
+    [terms.interruptibleOnly, terms.marketplace, terms.tenants, terms.users, lasts],
     [cpuMillis, memoryBytes, portRange[1] - portRange[0], devices.map(deviceKey)],
     attributes,
   ]);

@@ -22,6 +22,8 @@ export interface PlacementRequest {
   timeLimitMs: number;
   /** Stop notice that running work of this class gets. */
   graceMs: number;
+  /** How long it needs a worker at least, its grace included; 0: nobody knows. */
+  neededMs: number;
 }
 
 export interface PlannerWorker {
@@ -35,6 +37,8 @@ export interface PlannerWorker {
   /** Price in millionths for an hour of one whole device, and of one core. */
   deviceHourMicros: number;
   cpuHourMicros: number;
-  /** Online and not draining. */
+  /** How long it can be used at least; null: nobody knows of an end. */
+  lasts: { ms: number; assumedJobMs: number } | null;
+  /** Online, well and not draining. */
   open: boolean;
 }

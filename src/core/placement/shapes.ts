@@ -3,7 +3,7 @@
  * that ask for the same share them.
  */
 import { Candidates } from './candidates.ts';
-import type { PlacementRequest } from './request.ts';
+import type { PlacementRequest, PlannerWorker } from './request.ts';
 import { Shape } from './shape.ts';
 import { STATES_KEPT_MOST } from './stateHeap.ts';
 
@@ -12,11 +12,14 @@ const CANDIDATES_KEPT = 4_000_000;
 const SHAPES_KEPT_MIN = 64;
 const SHAPES_KEPT_MAX = 4096;
 
+/** Stands for workers that have an end; no tenant is called so. */
+const ENDS = '';
+
 export class Shapes {
   readonly #shapes = new Map<string, Candidates>();
   #known = new WeakMap<PlacementRequest, { single?: Candidates; gang?: Candidates }>();
-  /** Tenants that some worker names: to all others the same workers are open. */
-  readonly #namedTenants = new Set<string>();
+  /** Tenants and users that some worker names: to all others the same workers are open. */
+  readonly #named = new Set<string>();
   #asked = 0;
 
   /** `states`: how many there are, which is the most candidates that a gang can have. */
@@ -38,10 +41,13 @@ export class Shapes {
     return candidates;
   }
 
-  nameTenants(tenants: readonly string[]): void {
-    const before = this.#namedTenants.size;
-    for (const tenant of tenants) this.#namedTenants.add(tenant);
-    if (this.#namedTenants.size !== before) this.#forget(0);
+  /** From now on requests are told apart by what this worker tells apart. */
+  tellApart({ terms, lasts }: PlannerWorker): void {
+    const before = this.#named.size;
+    for (const name of terms.tenants) this.#named.add(name);
+    for (const name of terms.users) this.#named.add(name);
+    if (lasts !== null) this.#named.add(ENDS);
+    if (this.#named.size !== before) this.#forget(0);
   }
 
   /** For one more shape with so many candidates. */
@@ -60,8 +66,12 @@ export class Shapes {
     this.#known = new WeakMap();
   }
 
-  #keyOf({ tenant, pool, resources, placement }: PlacementRequest, mode: string): string {
-    const tenantMatters = placement.antiAffinity !== '' || this.#namedTenants.has(tenant);
-    return JSON.stringify([mode, tenantMatters ? tenant : null, pool, resources, placement]);
+  #keyOf(request: PlacementRequest, mode: string): string {
+    const { tenant, pool, resources, placement } = request;
+    const user = `${tenant}/${request.user}`;
+    const tenantMatters = placement.antiAffinity !== '' || this.#named.has(tenant);
+    const who = this.#named.has(user) ? user : tenantMatters ? tenant : null;
+    const ms = this.#named.has(ENDS) ? request.neededMs : 0;
+    return JSON.stringify([mode, who, ms, pool, resources, placement]);
   }
 }

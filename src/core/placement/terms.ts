@@ -6,14 +6,15 @@ const NOBODY = [''];
 
 export function bothTerms(a: WorkerTerms, b: WorkerTerms): WorkerTerms {
   return {
-    tenants: bothTenants(a.tenants, b.tenants),
+    tenants: bothNames(a.tenants, b.tenants),
+    users: bothNames(a.users, b.users),
     interruptibleOnly: a.interruptibleOnly || b.interruptibleOnly,
     marketplace: a.marketplace || b.marketplace,
   };
 }
 
-function bothTenants(a: string[], b: string[]): string[] {
+function bothNames(a: string[], b: string[]): string[] {
   if (a.length === 0 || b.length === 0) return a.length === 0 ? b : a;
-  const common = a.filter((tenant) => b.includes(tenant));
+  const common = a.filter((name) => b.includes(name));
   return common.length > 0 ? common : NOBODY;
 }

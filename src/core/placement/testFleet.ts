@@ -27,6 +27,7 @@ export function testWorker(
     terms: OPEN_TERMS,
     deviceHourMicros: 0,
     cpuHourMicros: 0,
+    lasts: null,
     open: true,
     ...more,
     resources: {
@@ -55,6 +56,7 @@ export function testRequest(
     arrayLimit: 0,
     timeLimitMs: 0,
     graceMs: 0,
+    neededMs: 0,
     ...more,
   };
 }

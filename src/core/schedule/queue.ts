@@ -153,6 +153,24 @@ export class PendingQueue {
     }
   }
 
+  /** Tasks in the order: whole gangs, and none that waits for a time. */
+  get ready(): number {
+    return this.#inOrder.size;
+  }
+
+  /** So many of them at most, from about the oldest job on: whole gangs. */
+  first(limit: number): PendingTask[] {
+    const found: PendingTask[] = [];
+    for (const { first, rest, aside } of this.#lines.values()) {
+      if (aside) continue;
+      for (const entry of [...(first ? [first] : []), ...(rest?.items() ?? [])]) {
+        if (found.length + this.#gangSize > limit) return found;
+        if (this.#isThere(entry)) found.push(...this.#membersOf(entry));
+      }
+    }
+    return found;
+  }
+
   #ready(task: PendingTask): void {
     if (this.#gangSize === 1) {
       this.#inOrder.add(task);

@@ -106,7 +106,9 @@ export function helps(fleet: Fleet, workers: FleetWorker[], request: PlacementRe
 }
 
 function shapeKey(request: PlacementRequest, byTenant: boolean): string {
-  const { resources, placement, pool, band, gangSize, timeLimitMs, graceMs, tenant } = request;
-  const who = byTenant || placement.antiAffinity !== '' ? tenant : '';
-  return JSON.stringify([band, gangSize, timeLimitMs, graceMs, resources, pool, placement, who]);
+  const { resources, placement, pool, band, gangSize, timeLimitMs, graceMs } = request;
+  const { neededMs, tenant, user } = request;
+  const who = byTenant ? `${tenant}/${user}` : placement.antiAffinity !== '' ? tenant : '';
+  const times = [timeLimitMs, graceMs, neededMs];
+  return JSON.stringify([band, gangSize, times, resources, pool, placement, who]);
 }

@@ -223,7 +223,8 @@ export class PlannerView {
     this.fleet.setWorker(info);
     this.prices.set(info);
     if (info.open) this.freed.add(info.id);
-    if (info.terms.tenants.length > 0) this.classes.tellTenantsApart();
+    const { tenants, users } = info.terms;
+    if (tenants.length + users.length > 0) this.classes.tellTenantsApart();
   }
 }
 

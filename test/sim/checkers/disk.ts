@@ -26,6 +26,7 @@ export class Disk {
       this.#compare('tasks', mirror.tasks, taskKey) ??
       this.#compare('attempts', mirror.attempts, attemptKey) ??
       this.#compare('workers', mirror.workers, (row) => row.id) ??
+      this.#compare('instances', mirror.instances, (row) => row.id) ??
       this.#compare('claims', mirror.claims, (row) => row.owner) ??
       this.#compare('budgets', mirror.budgets, rowAccountKey) ??
       this.#compare('accounts', mirror.accounts, rowAccountKey) ??

@@ -13,8 +13,8 @@ import type {
   SubmissionRow,
   TaskRow,
   UsageDayRow,
-  WorkerRow,
 } from '../../../src/store/database.ts';
+import type { InstanceRow, WorkerRow } from '../../../src/store/machineRows.ts';
 
 export interface Change<Row> {
   before: Row | undefined;
@@ -30,6 +30,7 @@ export interface Commit {
   tasks: Change<TaskRow>[];
   attempts: Change<AttemptRow>[];
   workers: Change<WorkerRow>[];
+  instances: Change<InstanceRow>[];
   claims: Change<ClaimRow>[];
   freed: ClaimRow[];
   budgets: Change<BudgetRow>[];
@@ -47,6 +48,7 @@ export class Mirror {
   readonly attempts = new Map<string, AttemptRow>();
   readonly attemptsByUid = new Map<string, string>();
   readonly workers = new Map<string, WorkerRow>();
+  readonly instances = new Map<string, InstanceRow>();
   readonly claims = new Map<string, ClaimRow>();
   readonly budgets = new Map<string, BudgetRow>();
   readonly accounts = new Map<string, AccountRow>();
@@ -92,6 +94,7 @@ export class Mirror {
       tasks: merge(batch, 'tasks', this.tasks, taskKey),
       attempts,
       workers: merge(batch, 'workers', this.workers, (row) => row.id),
+      instances: merge(batch, 'instances', this.instances, (row) => row.id),
       claims: merge(batch, 'claims', this.claims, (row) => row.owner),
       freed,
       budgets: merge(batch, 'budgets', this.budgets, rowAccountKey),

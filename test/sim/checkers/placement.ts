@@ -3,7 +3,7 @@ import type { PoolPolicy } from '../../../src/core/placement/admission.ts';
 import type { JobSpec } from '../../../src/model/job.ts';
 import { unpackSpec } from '../../../src/model/spec.ts';
 import type { ClaimRow, JobRow } from '../../../src/store/database.ts';
-import { mayUse, SITES, type Site } from '../sites.ts';
+import { mayUse, siteOf, type Site } from '../sites.ts';
 import type { Commit, Mirror } from './mirror.ts';
 import { must } from './violation.ts';
 
@@ -87,7 +87,6 @@ export class PlacementChecker {
   }
 
   #siteOf(worker: string): Site | undefined {
-    const name = this.#mirror.workers.get(worker)?.machine;
-    return SITES.find((site) => site.name === name);
+    return siteOf(this.#mirror.workers.get(worker)?.machine ?? '');
   }
 }

@@ -2,7 +2,7 @@
 import type { PoolPolicy } from '../../../src/core/placement/admission.ts';
 import type { JobSpec } from '../../../src/model/job.ts';
 import { unpackSpec } from '../../../src/model/spec.ts';
-import { mayUse, RESOURCES, SITES, type Site } from '../sites.ts';
+import { mayUse, RESOURCES, siteOf, type Site } from '../sites.ts';
 import type { Mirror } from './mirror.ts';
 
 interface Room {
@@ -25,7 +25,7 @@ export class Rooms {
   constructor(mirror: Mirror, pools: readonly PoolPolicy[]) {
     this.#pools = pools;
     for (const worker of mirror.workers.values()) {
-      const site = SITES.find(({ name }) => name === worker.machine);
+      const site = siteOf(worker.machine);
       const open = worker.state === 'ONLINE' && worker.draining === 0;
       if (site && open && worker.ended_at_ms === null) this.#rooms.set(worker.id, emptyRoom(site));
     }

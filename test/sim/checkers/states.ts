@@ -3,15 +3,18 @@
  * only for what its own attempts did.
  */
 import { ATTEMPT_MOVES } from '../../../src/core/lifecycle/attempt.ts';
+import { INSTANCE_MOVES } from '../../../src/core/lifecycle/instance.ts';
 import type { Moves } from '../../../src/core/lifecycle/moves.ts';
 import { TASK_MOVES } from '../../../src/core/lifecycle/task.ts';
 import { ATTEMPT_STATES } from '../../../src/model/attempt.ts';
+import { INSTANCE_STATES } from '../../../src/model/instance.ts';
 import { TASK_STATES } from '../../../src/model/task.ts';
 import { attemptKey, taskKey, type Commit } from './mirror.ts';
 import { must } from './violation.ts';
 
 const TASKS = reachable(TASK_STATES, TASK_MOVES);
 const ATTEMPTS = reachable(ATTEMPT_STATES, ATTEMPT_MOVES);
+const INSTANCES = reachable(INSTANCE_STATES, INSTANCE_MOVES);
 
 /** A task has no row until something happens to it. */
 const UNTOUCHED = { state: 'PENDING', version: 0 };
@@ -29,7 +32,12 @@ export class StateChecker {
   /** By task: attempts that ended by a fault of its own. */
   readonly #faults = new Map<string, number>();
 
-  committed({ jobs, tasks, attempts }: Commit): void {
+  committed({ jobs, tasks, attempts, instances }: Commit): void {
+    for (const { before, row } of instances) {
+      const from = before?.state ?? 'INTENDED';
+      const legal = INSTANCES.has(`${from} ${row.state}`);
+      must(legal, 'I4', () => `instance ${row.id} went from ${from} to ${row.state}`);
+    }
     for (const { before, row } of jobs) {
       if (!before) continue;
       const back = before.ended_at_ms !== null && row.ended_at_ms !== before.ended_at_ms;

@@ -1,0 +1,45 @@
+/** Pools that bring machines by themselves, built from the settings. */
+import type { Launching } from '../control/pools/launching.ts';
+import { createJoinSecrets } from '../control/pools/joinSecrets.ts';
+import type { ManagedPool } from '../control/pools/pool.ts';
+import { poolPolicy } from '../core/placement/poolPolicy.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import type { Settings } from '../model/settings.ts';
+import { openProvider } from '../providers/open.ts';
+
+export interface Home {
+  url: string;
+  authorities: string;
+}
+
+export interface FleetParts {
+  pools: ManagedPool[];
+  launching: Launching;
+  /** Where launched agents dial, once it is known. */
+  tellHome(home: Home): void;
+  close(): Promise<void>;
+}
+
+export function openFleet(
+  fleet: Settings['fleet'],
+  secret: string,
+  common: { clusterId: string; clock: Clock; log: Log },
+): FleetParts {
+  const pools: ManagedPool[] = [];
+  for (const [name, settings] of Object.entries(fleet.pools)) {
+    const opened = openProvider({ pool: name, settings, ...common });
+    if (opened) pools.push({ ...opened, name, settings, policy: poolPolicy(name, settings) });
+  }
+  let home: Home | null = null;
+  return {
+    pools,
+    launching: { joinSecrets: createJoinSecrets(secret), agent: () => home },
+    tellHome(told) {
+      home = told;
+    },
+    async close() {
+      for (const { provider } of pools) await provider.close();
+    },
+  };
+}

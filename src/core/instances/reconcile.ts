@@ -1,0 +1,171 @@
+/**
+ * What a look at a provider means for our instances. The listing is whole: what it lacks is gone,
+ * except what was asked for so lately that the provider may not show it yet.
+ */
+import { isComing } from '../lifecycle/instance.ts';
+import type { InstanceId } from '../../model/ids.ts';
+import type { FailureClass, Instance } from '../../model/instance.ts';
+
+/** A machine as its provider lists it: see providers/contract.ts. */
+export interface Sight {
+  label: string;
+  handle: string;
+  phase: 'queued' | 'booting' | 'running' | 'ending' | 'gone';
+  reason: string;
+  failure: FailureClass | null;
+  host: string;
+  startsAtMs: number | null;
+  leftMs: number | null;
+  restarts: number;
+  billed: boolean;
+  priceHourMicros: number | null;
+}
+
+export interface Rules {
+  bootTimeoutMs: number;
+  /** A machine may wait at its provider's for any time before it starts. */
+  queues: boolean;
+  quantumMs: number;
+}
+
+/** An instance, what its provider shows of it, and what goes on with it here. */
+export interface Look {
+  instance: Instance;
+  sight: Sight | undefined;
+  /** A call that asks for it is under way. */
+  launching: boolean;
+  /** Workers of it that have joined and are not lost. */
+  workers: number;
+  /** Nothing runs on it and nothing is promised there. */
+  empty: boolean;
+}
+
+/** Fields that are news; see state/instanceMutations.ts. */
+export interface News {
+  instance: InstanceId;
+  move?: 'request' | 'boot' | 'restart';
+  reason?: string;
+  handle?: string;
+  host?: string;
+  startsAtMs?: number | null;
+  endsAtMs?: number | null;
+  restarts?: number;
+  priceHourMicros?: number;
+  paid?: { untilMs: number; micros: number };
+}
+
+export type Verdict =
+  | { kind: 'as-is' }
+  | { kind: 'news'; news: News }
+  /** It is to be gone; `news` may still be told of it. */
+  | { kind: 'destroy'; failure: FailureClass | null; reason: string; news?: News }
+  | { kind: 'gone'; failure: FailureClass | null; reason: string };
+
+/** A provider may take so long to show what it has just taken. */
+export const LISTING_LAG_MS = 60_000;
+/** Ends and starts are told anew only when they move by more: each telling is a row. */
+const END_MOVED_MS = 5000;
+const START_MOVED_MS = 60_000;
+const HOUR_MS = 3_600_000;
+
+export function judge(look: Look, rules: Rules, nowMs: number): Verdict {
+  const { instance, sight } = look;
+  if (!sight) return judgeAbsent(look, nowMs);
+  if (sight.phase === 'gone') {
+    const reason = sight.reason || 'its provider has ended it';
+    return { kind: 'gone', failure: sight.failure, reason };
+  }
+  const news = newsOf(instance, sight, rules, nowMs);
+  const late = instance.state === 'DESTROYING' ? null : whyDestroy(look, sight, rules, nowMs);
+  if (late) return { kind: 'destroy', ...late, ...(news && { news }) };
+  return news ? { kind: 'news', news } : { kind: 'as-is' };
+}
+
+function judgeAbsent({ instance, launching }: Look, nowMs: number): Verdict {
+  const { state } = instance;
+  if (launching) return { kind: 'as-is' };
+  const askedAtMs = instance.requestedAtMs ?? instance.createdAtMs;
+  const fresh = instance.handle === '' || state === 'REQUESTED' || state === 'INTENDED';
+  if (fresh && nowMs - askedAtMs < LISTING_LAG_MS) return { kind: 'as-is' };
+  const reason =
+    state === 'INTENDED'
+      ? 'its launch was interrupted, and the provider has no such machine'
+      : 'the provider does not have it any more';
+  return { kind: 'gone', failure: null, reason };
+}
+
+function whyDestroy(
+  { instance, workers, empty }: Look,
+  sight: Sight,
+  { bootTimeoutMs, queues }: Rules,
+  nowMs: number,
+): { failure: FailureClass | null; reason: string } | null {
+  const { state, runningAtMs, requestedAtMs } = instance;
+  if (sight.failure) return { failure: sight.failure, reason: sight.reason };
+  if (sight.phase === 'ending') {
+    return { failure: null, reason: `its provider ends it: ${sight.reason}` };
+  }
+  if (state === 'DRAINING' && empty) return { failure: null, reason: instance.reason };
+  if (state === 'JOINED' && workers === 0 && sight.restarts <= instance.restarts) {
+    return { failure: 'INFRA_FATAL', reason: 'its worker was lost' };
+  }
+  const since = runningAtMs ?? (queues ? null : requestedAtMs);
+  if (isComing(state) && since !== null && nowMs - since > bootTimeoutMs) {
+    const seconds = Math.round((nowMs - since) / 1000);
+    const reason = `it has not joined within ${seconds} s of its start: ${sight.reason}`;
+    return { failure: 'STALLED', reason };
+  }
+  return null;
+}
+
+function newsOf(instance: Instance, sight: Sight, rules: Rules, nowMs: number): News | null {
+  const news: News = { instance: instance.id };
+  const { state } = instance;
+  if (sight.handle !== '' && sight.handle !== instance.handle) news.handle = sight.handle;
+  if (sight.host !== '' && sight.host !== instance.host) news.host = sight.host;
+  if (isComing(state) && sight.reason !== instance.reason) news.reason = sight.reason;
+  if (sight.restarts > instance.restarts) news.restarts = sight.restarts;
+  if (sight.priceHourMicros !== null && sight.priceHourMicros !== instance.priceHourMicros) {
+    news.priceHourMicros = sight.priceHourMicros;
+  }
+  const endsAtMs = sight.leftMs === null ? null : nowMs + sight.leftMs;
+  if (moved(instance.endsAtMs, endsAtMs, END_MOVED_MS)) news.endsAtMs = endsAtMs;
+  if (moved(instance.startsAtMs, sight.startsAtMs, START_MOVED_MS)) {
+    news.startsAtMs = sight.startsAtMs;
+  }
+  const move = moveOf(instance, sight);
+  if (move) news.move = move;
+  const paid = sight.billed ? payment(instance, sight, rules, nowMs) : null;
+  if (paid) news.paid = paid;
+  return Object.keys(news).length > 1 ? news : null;
+}
+
+function moved(old: number | null, now: number | null, byMs: number): boolean {
+  if (old === null || now === null) return old !== now;
+  return Math.abs(old - now) > byMs;
+}
+
+function moveOf({ state, restarts }: Instance, sight: Sight): News['move'] {
+  const started = state === 'BOOTING' || state === 'PROBING' || state === 'JOINED';
+  if (started && sight.restarts > restarts) return 'restart';
+  if (sight.phase === 'queued') return state === 'INTENDED' ? 'request' : undefined;
+  return state === 'INTENDED' || state === 'REQUESTED' ? 'boot' : undefined;
+}
+
+/** Quanta are paid when they begin: what it may come to cost is known before it does. */
+function payment(
+  instance: Instance,
+  { priceHourMicros }: Sight,
+  { quantumMs }: Rules,
+  nowMs: number,
+): News['paid'] | null {
+  const price = priceHourMicros ?? instance.priceHourMicros;
+  if (price === 0) return null;
+  const paidUntilMs = instance.paidUntilMs ?? nowMs;
+  if (paidUntilMs > nowMs) return null;
+  const quanta = Math.floor((nowMs - paidUntilMs) / quantumMs) + 1;
+  return {
+    untilMs: paidUntilMs + quanta * quantumMs,
+    micros: Math.round((price * quanta * quantumMs) / HOUR_MS),
+  };
+}

@@ -1,0 +1,34 @@
+/** What workers say of their machines. */
+import type { HealthProblem } from '../model/health.ts';
+import type { Worker } from '../model/worker.ts';
+import { faultHost } from './hosts.ts';
+import type { ReportHealth } from './instanceMutations.ts';
+import { DONE, missing, type Result } from './mutations.ts';
+import type { State } from './state.ts';
+
+export function reportHealth(state: State, mutation: ReportHealth, nowMs: number): Result {
+  const worker = state.workers.get(mutation.worker)?.worker;
+  if (!worker) return missing(`worker ${mutation.worker}`);
+  const { problems } = mutation;
+  if (JSON.stringify(worker.problems) === JSON.stringify(problems)) return DONE;
+  const before = new Set(worker.problems.filter(drains).map(({ check }) => check));
+  const fresh = problems.filter((problem) => drains(problem) && !before.has(problem.check));
+  worker.problems = problems;
+  state.touchWorker(worker);
+  const evidence = problems.map(({ message }) => message).join('; ');
+  for (const { message } of fresh) {
+    const at = { pool: worker.pool, name: worker.host };
+    faultHost(state, at, 'health-drain', message, nowMs);
+  }
+  const kind = problems.some(drains) ? 'worker.unwell' : 'worker.well';
+  state.note(nowMs, { kind, tenant: '', worker: worker.id, data: { evidence } });
+  return DONE;
+}
+
+export function takesWork({ state, draining, problems }: Worker): boolean {
+  return state === 'ONLINE' && !draining && !problems.some(drains);
+}
+
+function drains({ severity }: HealthProblem): boolean {
+  return severity === 'drain';
+}
