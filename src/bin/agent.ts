@@ -23,6 +23,7 @@ import { AGENT_VERSION, PREFLIGHT, type JoinRequest } from '../protocol/agent.ts
 import { aroundSteps } from './agentSteps.ts';
 import { containerAttributes, containersOf } from './environmentSteps.ts';
 import { tellFailure } from './failure.ts';
+import { endWithMachine } from './machineEnd.ts';
 import type { RoleArguments } from './role.ts';
 import { startSpool } from './spool.ts';
 import { trustAgentFiles } from './trust.ts';
@@ -32,7 +33,8 @@ const clock = systemClock;
 const random = systemRandom;
 
 export async function runAgent({ settings, flags, positionals }: RoleArguments): Promise<number> {
-  const shutdown = shutdownOnSignals();
+  // Of a machine that was asked for, TERM is the notice of its end.
+  const shutdown = shutdownOnSignals(settings.agent.instance ? ['SIGINT'] : undefined);
   const log = createLog('agent', settings.logs.level);
   const { dataDir } = settings.agent;
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -82,9 +84,14 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
     log,
   });
   shutdown.add(() => tunnels.close());
+  const machineEnd = endWithMachine(settings.agent, {
+    ...{ transport, runtime, clock, log, shutdown },
+    lastContactBootMs: () => agent.status().lastContactBootMs,
+    unsent: () => outputs.list().length,
+  });
   const attributes = { limits: runtime.limits, ...containerAttributes(settings, containers) };
   const agent = startAgent({
-    transport,
+    transport: machineEnd.transport,
     runtime,
     identityFile: identity,
     registration: registration(settings, resources, attributes, flags),
@@ -106,13 +113,19 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
       log.info({ worker, url }, 'this machine is a worker');
       tellReady({ worker });
     },
-    onRefused: (refusal) => void refused(refusal, shutdown),
+    onRefused: (refusal) => void refused(refusal, settings, shutdown),
   });
   shutdown.add(() => agent.close());
   return shutdown.ended;
 }
 
-async function refused(refusal: DroverError, shutdown: Shutdown): Promise<void> {
+async function refused(
+  refusal: DroverError,
+  { agent }: Settings,
+  shutdown: Shutdown,
+): Promise<void> {
+  // One that ends itself tries until then: nobody else would end the machine.
+  if (agent.selfDestructAfterMs > 0) return;
   await tellFailure('agent', refusal);
   shutdown.end(1);
 }
@@ -174,9 +187,10 @@ function addressOf({ agent }: Settings): string {
 
 /** Given now, or remembered from the first join. */
 function clusterUrl(dataDir: string, given: RoleArguments['flags'][string]): string {
-  if (typeof given === 'string') {
-    if (URL.canParse(given) && /^https?:$/.test(new URL(given).protocol)) return given;
-    throw new DroverError('INVALID_ARGUMENT', `"${given}" is not the URL of a cluster`, {
+  const named = given ?? process.env['DROVER_URL'];
+  if (typeof named === 'string' && named !== '') {
+    if (URL.canParse(named) && /^https?:$/.test(new URL(named).protocol)) return named;
+    throw new DroverError('INVALID_ARGUMENT', `"${named}" is not the URL of a cluster`, {
       hint: 'drover agent --join http://HOST:7070 TOKEN',
     });
   }

@@ -27,7 +27,7 @@ export async function findBundle(folders: readonly string[], platform: Platform)
     if (text !== undefined) return { ...bundleFacts.parse(JSON.parse(text)), platform, file };
   }
   throw new DroverError('NOT_FOUND', `This server has no agent for ${platform}`, {
-    hint: `Run \`make agent-bundle\` on a ${platform} machine and put its dist/ where the setting server.installFolder says.`,
+    hint: `Run \`make agent-bundle\` on such a machine; server.installFolder says where it lies.`,
   });
 }
 

@@ -118,7 +118,7 @@ test('installDownloads: more at once are told to wait', async () => {
   await expect.poll(status).toBe(206);
 });
 
-test('join.sh names the gateway as it was asked for, and nothing else that a header says', async () => {
+test('join.sh names the gateway as it was asked for, and nothing that is no address', async () => {
   const { text, headers } = await gateway.call('GET', '/install/join.sh', { token: null });
   expect(headers.get('content-type')).toContain('text/x-shellscript');
   expect(text).toContain(`url='${gateway.url}'`);

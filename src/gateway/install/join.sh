@@ -137,7 +137,7 @@ main() {
   fi
   [ -x "$agent" ] || get
   "$agent" --version >/dev/null ||
-    fail "$agent does not run here: it needs glibc 2.28 and libstdc++, in a folder not mounted noexec"
+    fail "$agent does not run here: it needs glibc 2.28, libstdc++ and no mount with noexec"
   exec "$agent" agent --join "$url" "$@" </dev/null
 }
 
