@@ -125,8 +125,8 @@ help: ## This list
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } \
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: up setup cli-bundle agent-bundle test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler
-.PHONY: proof-torch fuzz-api bench-edge check-tls
+.PHONY: up setup cli-bundle test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler
+.PHONY: agent-bundle proof-torch fuzz-api bench-edge check-tls
 .PHONY: bench-placement bench-blobs system-packages python-packages client-package lock clean help
 
 $(TORCH_VENV)/.installed:

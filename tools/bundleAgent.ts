@@ -108,7 +108,7 @@ function strip(file: string): void {
   }
 }
 
-function nativeTerminal(): string {
+export function nativeTerminal(): string {
   const packages = createRequire(createRequire(import.meta.url).resolve('@lydell/node-pty'));
   return packages.resolve(`@lydell/node-pty-${process.platform}-${process.arch}/pty.node`);
 }

@@ -36,11 +36,10 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
   // Of a machine that was asked for, TERM is the notice of its end.
   const shutdown = shutdownOnSignals(settings.agent.instance ? ['SIGINT'] : undefined);
   const log = createLog('agent', settings.logs.level);
-  const { dataDir } = settings.agent;
+  const { dataDir, caFile, certFile, keyFile } = settings.agent;
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const url = clusterUrl(dataDir, flags['join']);
   const { level } = settings.logs;
-  const { caFile, certFile, keyFile } = settings.agent;
   const trust = trustAgentFiles(settings.agent, log);
   shutdown.add(async () => trust.close());
   warnOfClearText(url, log);

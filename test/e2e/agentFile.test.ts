@@ -1,0 +1,134 @@
+/** The agent as one file, on a machine without Node: fetched, joined, killed, told to end. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { bundleAgent, nativeTerminal } from '../../tools/bundleAgent.ts';
+import { makeBareMachine, type BareMachine } from '../support/bareMachine.ts';
+import { startJourney, until, type Journey, type Typed } from '../support/journey.ts';
+import { sweep } from '../support/leftovers.ts';
+
+let folder: string;
+let journey: Journey;
+let machine: BareMachine;
+
+beforeAll(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), 'drover-agent-file-'));
+  const file = await bundleAgent(path.join(folder, 'install'));
+  machine = makeBareMachine(path.join(folder, 'machine'), [file, nativeTerminal()]);
+  journey = await startJourney({
+    args: ['--no-agent'],
+    env: { DROVER_SERVER_INSTALL_FOLDER: path.join(folder, 'install') },
+  });
+});
+afterAll(async () => {
+  await journey.close();
+  sweep(folder);
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+});
+
+const RESOURCES = '--resources cpus=2,mem=1Gi';
+const home = (...names: string[]): string => path.join(machine.root, 'home', ...names);
+const agentPid = (data = '.drover/agent'): number =>
+  Number(readFileSync(home(data, 'agent.pid'), 'latin1').split(' ')[0]);
+const kept = (): string[] => readdirSync(home('.cache/drover'));
+
+/** The line that `drover tokens create` shows. */
+async function joinLine(): Promise<{ line: string; token: string }> {
+  const { stdout, stderr } = await journey.drover('tokens', 'create', '--kind', 'join');
+  const line = /: (curl .* sh)\n/.exec(stderr)?.[1];
+  expect(line).toBe(`curl -fsS ${journey.url}/install/join.sh | DROVER_JOIN_TOKEN=TOKEN sh`);
+  // There is no curl on this machine.
+  return { line: line!.replace('curl -fsS', 'wget -q -O -'), token: stdout.trim() };
+}
+
+async function online(agent: Typed, name: string): Promise<void> {
+  const found = await until('the worker is there', async () => {
+    if (agent.child.exitCode !== null) return agent.stderr();
+    const { items } = await journey.client.listWorkers({});
+    return items.some((worker) => worker.name === name && worker.state === 'ONLINE');
+  });
+  expect(found).toBe(true);
+}
+
+test('one line of shell joins; a job survives kill -9 of the agent', async () => {
+  const { line, token } = await joinLine();
+  const begin = line.replace('TOKEN=TOKEN sh', `TOKEN=${token} sh -s -- ${RESOURCES} --name bare`);
+  const first = machine.run(begin);
+  await online(first, 'bare');
+  const pid = agentPid();
+  expect(readFileSync(`/proc/${pid}/cmdline`, 'latin1')).not.toContain(token);
+  expect(kept()).toEqual([expect.stringMatching(/^agent-[0-9a-f]{64}$/)]);
+  const script =
+    'echo one; echo 1 >"$DROVER_CHECKPOINT_DIR/x.tmp"; sleep 1; ' +
+    'mv "$DROVER_CHECKPOINT_DIR/x.tmp" "$DROVER_CHECKPOINT_DIR/x"; ' +
+    'until [ -e /home/go ]; do sleep 0.1; done; echo two; exit 7';
+  const job = await journey.submit({
+    command: ['sh', '-c', script],
+    checkpoint: { everyMs: 1000 },
+    retries: 0,
+  });
+  await journey.running(job);
+  const { stdout: terminal } = await journey.terminal(['exec', job, '--', 'tty'], {
+    cols: 80,
+    rows: 24,
+  });
+  expect(terminal).toContain('/dev/pts/');
+  await until('a checkpoint is there', async () => {
+    const { body } = await journey.api(`GET /v1/jobs/${job}/checkpoints`);
+    return (body['data'] as unknown[]).length > 0;
+  });
+  process.kill(pid, 'SIGKILL');
+  await first.ended;
+  // As a supervisor would: the same line without its token.
+  const second = machine.run(line.replace('DROVER_JOIN_TOKEN=TOKEN', '') + ` -s -- ${RESOURCES}`);
+  await until('another agent', () => agentPid() !== pid);
+  writeFileSync(home('go'), '');
+  expect(await journey.ended(job)).toMatchObject({ state: 'FAILED', exitCode: 7 });
+  expect(await journey.attempts(job)).toHaveLength(1);
+  expect((await journey.drover('logs', job)).stdout).toBe('one\ntwo\n');
+  expect(kept()).toHaveLength(1);
+  process.kill(agentPid(), 'SIGTERM');
+  expect((await second.ended).code).toBe(0);
+});
+
+test('a notice of the end: its job is interrupted with grace, its last words arrive', async () => {
+  const { line, token } = await joinLine();
+  const begin = `${line.replace('TOKEN=TOKEN', `TOKEN=${token}`)} -s -- ${RESOURCES}`;
+  const agent = machine.run(begin, {
+    DROVER_AGENT_DATA_DIR: '/home/second',
+    DROVER_AGENT_NAME: 'second',
+  });
+  await online(agent, 'second');
+  const script = "trap 'echo bye; exit 0' TERM; echo hello; while :; do sleep 0.1; done";
+  const job = await journey.submit({ command: ['sh', '-c', script], graceMs: 20_000 });
+  await journey.running(job);
+  await until('it speaks', async () => (await journey.drover('logs', job)).stdout !== '');
+  process.kill(agentPid('second'), 'SIGUSR1');
+  expect((await agent.ended).code).toBe(0);
+  const [attempt] = await journey.attempts(job);
+  expect(attempt).toMatchObject({ state: 'ENDED', cause: 'preempted' });
+  expect((await journey.drover('logs', job)).stdout).toBe('hello\nbye\n');
+  expect((await journey.client.getJob(job)).state).toBe('PENDING');
+  await journey.client.cancelJob(job);
+});
+
+test('without contact it ends itself, by the command that was given', async () => {
+  const [file] = kept();
+  const agent = machine.run(`exec /home/.cache/drover/${file} --join http://127.0.0.1:1`, {
+    DROVER_JOIN_TOKEN: 'drj_x',
+    DROVER_AGENT_DATA_DIR: '/home/third',
+    DROVER_AGENT_SELF_DESTRUCT_AFTER_MS: '1000',
+    DROVER_AGENT_SELF_DESTRUCT_COMMAND: 'echo "ends $SLURM_JOB_ID" >/home/ended',
+    SLURM_JOB_ID: '4711',
+  });
+  const { code, stderr } = await agent.ended;
+  expect([code, stderr]).toEqual([120, expect.stringContaining('no contact for')]);
+  expect(readFileSync(home('ended'), 'utf8')).toBe('ends 4711\n');
+});
+
+test('what is wrong with its command line is said, with the code for that', async () => {
+  const [file] = kept();
+  const { code, stderr } = await machine.run(`/home/.cache/drover/${file} --jion x`).ended;
+  expect([code, stderr]).toEqual([2, expect.stringContaining('--jion')]);
+});
