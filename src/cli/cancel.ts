@@ -2,11 +2,15 @@
 import { UsageError } from './args.ts';
 import { defineCommand } from './command.ts';
 import { EXIT } from './exitCodes.ts';
+import { destroyAll } from './instances.ts';
 import { hasEnded } from './jobEnd.ts';
+
+/** Ids say what they are of by their first letter. */
+const INSTANCE = /^i[0-9a-z]{10,}(\.\d+)?$/;
 
 export const cancelCommand = defineCommand({
   name: 'cancel',
-  summary: 'Cancel jobs',
+  summary: 'Cancel jobs, or give back instances',
   usage: ['cancel ID…'],
   options: {},
   details:
@@ -15,6 +19,10 @@ export const cancelCommand = defineCommand({
     if (rest !== undefined || positionals.length === 0) throw new UsageError('ID is missing');
     const client = context.client();
     for (const id of positionals) {
+      if (INSTANCE.test(id)) {
+        await destroyAll(context, [id]);
+        continue;
+      }
       const job = await client.cancelJob(id);
       if (context.json) await context.printJson(job);
       else await context.print(`${id} ${hasEnded(job) ? job.state : 'cancel requested'}`);

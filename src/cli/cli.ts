@@ -16,7 +16,9 @@ import { forwardCommand } from './forward.ts';
 import { gatewayKeyCommand } from './gatewayKey.ts';
 import { gcCommand } from './gc.ts';
 import { overview, ROLES } from './help.ts';
+import { hostsCommand } from './hosts.ts';
 import { infoCommand } from './info.ts';
+import { instancesCommand } from './instances.ts';
 import { OutputClosed, type CliIo } from './io.ts';
 import { jobCommand } from './job.ts';
 import { jobsCommand } from './jobs.ts';
@@ -26,6 +28,7 @@ import { metricsCommand } from './metrics.ts';
 import { nearest } from '../lib/nearest.ts';
 import { notebookCommand } from './notebook.ts';
 import { policyCommand } from './policy.ts';
+import { poolsCommand, providersCommand } from './pools.ts';
 import { priorityCommand } from './priority.ts';
 import { profileCommand } from './profile.ts';
 import { psCommand } from './ps.ts';
@@ -80,6 +83,10 @@ const cliCommands: Command[] = [
   psCommand,
   profileCommand,
   workersCommand,
+  poolsCommand,
+  instancesCommand,
+  hostsCommand,
+  providersCommand,
   simulateCommand,
   cpCommand,
   rerunCommand,

@@ -78,8 +78,10 @@ function columns(nowMs: number): Column<WorkerView>[] {
     { title: 'POOL', value: (worker) => worker.pool },
     {
       title: 'STATE',
-      value: (worker) => (worker.draining ? `${worker.state} draining` : worker.state),
-      paint: (worker, paint) => statePaint(worker.draining ? 'SUSPECT' : worker.state, paint),
+      value: showState,
+      paint: (worker, paint) => {
+        return statePaint(showState(worker) === worker.state ? worker.state : 'SUSPECT', paint);
+      },
     },
     {
       title: 'FREE CPUS',
@@ -98,7 +100,17 @@ function columns(nowMs: number): Column<WorkerView>[] {
     { title: 'RUNS', value: (worker) => String(worker.attempts) },
     { title: 'SEEN', value: ({ lastSeenAtMs: at }) => (at === null ? '-' : ago(at, nowMs)) },
     { title: 'DEVICES', value: showDevices },
+    { title: 'PROBLEMS', value: ({ problems }) => showProblems(problems) },
   ];
+}
+
+function showState({ state, draining, problems }: WorkerView): string {
+  if (draining) return `${state} draining`;
+  return problems.some(({ severity }) => severity === 'drain') ? `${state} unwell` : state;
+}
+
+function showProblems(problems: WorkerView['problems']): string {
+  return problems.map(({ message }) => message).join('; ') || '-';
 }
 
 function share(free: string, total: string): string {

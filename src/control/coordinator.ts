@@ -31,6 +31,7 @@ import { createTunnelCalls } from './tunnels.ts';
 import { readiness } from './readiness.ts';
 import { createReceipts } from './receipts.ts';
 import { createPlan } from './plan.ts';
+import { createPools } from './pools.ts';
 import { createTenants } from './tenants.ts';
 import { createTokens } from './tokens.ts';
 import { createWhy } from './why.ts';
@@ -69,6 +70,7 @@ export function createCoordinator(options: ControllerOptions, parts: ControllerP
   };
   return checkScopes({
     ...createFleet({ ...core, cluster }),
+    ...createPools({ ...core, history, pools: settings.pools, loops: poolLoops }),
     ...createTokens(core),
     ...createTenants({ ...core, policy }),
     policy: async () => policy.view(),

@@ -201,6 +201,10 @@ export function workerView(live: LiveWorker, lastSeenAtMs: number | null): Worke
       devices: capacity.devicesFree(),
     },
     devices: worker.resources.devices,
+    host: worker.host,
+    instance: worker.instance,
+    endsAtMs: worker.endsAtMs,
+    problems: worker.problems,
   };
 }
 

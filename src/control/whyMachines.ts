@@ -18,22 +18,28 @@ export function withMachines(
   nowMs: number,
 ): Hold {
   const instance = comingFor(state, live, loops);
-  if (instance) {
-    const { startsAtMs } = instance;
-    return {
-      ...hold,
-      code: 'COMING',
-      sentence: sentenceOf(instance, loops),
-      suggestions: [`see it: drover instances ${instance.id}`],
-      ...(startsAtMs !== null && { predictedStartAtMs: Math.max(nowMs, startsAtMs) }),
-    };
-  }
-  const unmet = loops.told.unmet(live.classKey);
-  if (!unmet || unmet.reasons.length === 0) return hold;
-  const reasons = unmet.reasons.slice(0, POOLS_TOLD).map(({ sentence, untilMs }) => {
-    return untilMs === null ? sentence : `${sentence}, until ${clockTime(untilMs)}`;
-  });
-  return { ...hold, sentence: `${hold.sentence}; ${reasons.join('; ')}` };
+  const lacking = lackingOf(live, loops);
+  if (!instance) return lacking ? { ...hold, sentence: `${hold.sentence}; ${lacking}` } : hold;
+  const { startsAtMs } = instance;
+  const comes = sentenceOf(instance, loops);
+  return {
+    ...hold,
+    code: 'COMING',
+    sentence: lacking ? `${comes}; for more of its kind there is no room: ${lacking}` : comes,
+    suggestions: [`see it: drover instances ${instance.id}`],
+    ...(startsAtMs !== null && { predictedStartAtMs: Math.max(nowMs, startsAtMs) }),
+  };
+}
+
+/** Why pools bring nothing (more) for its class; empty: they do, or there are none. */
+function lackingOf({ classKey }: LiveJob, loops: PoolLoops): string {
+  const reasons = loops.told.unmet(classKey)?.reasons ?? [];
+  return reasons
+    .slice(0, POOLS_TOLD)
+    .map(({ sentence, untilMs }) => {
+      return untilMs === null ? sentence : `${sentence}, until ${clockTime(untilMs)}`;
+    })
+    .join('; ');
 }
 
 /** Sized for one of its tasks, or for any work of its kind. */

@@ -11,6 +11,7 @@ import { fakeAccounts } from '../protocol/fakeAccounts.ts';
 import { fakeFiles } from '../protocol/fakeFiles.ts';
 import { fakeWorker, viewOf } from './fakeViews.ts';
 import { fakePeople } from '../protocol/fakePeople.ts';
+import { fakePools } from '../protocol/fakePools.ts';
 import { fakeReceipt } from '../protocol/fakeReceipt.ts';
 import { fakeWhy } from '../protocol/fakeWhy.ts';
 
@@ -48,6 +49,7 @@ export function createFakeCoordinator(overrides: Partial<Coordinator> = {}): Fak
     return secret;
   };
   const { planned: _planned, rows: _rows, ...accountCalls } = fakeAccounts();
+  const { pools: _pools, instances: _instances, hosts: _hosts, ...poolCalls } = fakePools();
   const plain: Coordinator = {
     ...jobCalls(jobs),
     ...fleetCalls(tokens, tokenWith),
@@ -55,6 +57,7 @@ export function createFakeCoordinator(overrides: Partial<Coordinator> = {}): Fak
     ...accountCalls,
     ...fakeFiles(),
     ...fakePeople(),
+    ...poolCalls,
     ...overrides,
   };
   const counted = countCalls(plain, calls);

@@ -41,6 +41,7 @@ import { clusterRoutes } from './rest/cluster.ts';
 import { healthRoutes } from './rest/health.ts';
 import { jobRoutes } from './rest/jobs.ts';
 import { policyRoutes } from './rest/policy.ts';
+import { poolRoutes } from './rest/pools.ts';
 import { queueRoutes } from './rest/queue.ts';
 import { auditRoutes } from './rest/audit.ts';
 import { tenantRoutes } from './rest/tenants.ts';
@@ -238,6 +239,7 @@ function addRoutes(app: App, options: GatewayOptions, parts: RouteParts): void {
   queueRoutes(app, coordinator);
   clusterRoutes(app, coordinator, parts.edge);
   workerRoutes(app, coordinator);
+  poolRoutes(app, coordinator);
   tokenRoutes(app, coordinator, parts.cache);
   tenantRoutes(app, coordinator, parts.cache);
   auditRoutes(app, coordinator);

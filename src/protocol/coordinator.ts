@@ -32,6 +32,7 @@ import type {
   TaskView,
 } from './jobs.ts';
 import type { PolicyView } from './policy.ts';
+import type { PoolCalls } from './pools.ts';
 import type { ReceiptView } from './receipt.ts';
 import type { LeavingJobs, TenantInput, TenantView, UserInput, UserView } from './tenants.ts';
 import type { WhyView } from './why.ts';
@@ -129,7 +130,7 @@ export interface Readiness {
   loops: LoopHealth[];
 }
 
-export interface Coordinator {
+export interface Coordinator extends PoolCalls {
   /** Undefined when the token is unknown, expired or revoked. Gateways cache it for at most 5 s. */
   authenticate(secret: string): Promise<Principal | undefined>;
 
@@ -267,6 +268,13 @@ export const COORDINATOR_CALLS = [
   'listWorkers',
   'setDraining',
   'revokeWorker',
+  'listPools',
+  'lookAtPool',
+  'listInstances',
+  'getInstance',
+  'destroyInstance',
+  'listHosts',
+  'setHost',
   'listTokens',
   'createToken',
   'revokeToken',

@@ -2,6 +2,7 @@
 import { fakeAccounts } from './fakeAccounts.ts';
 import { fakeFiles } from './fakeFiles.ts';
 import { fakePeople } from './fakePeople.ts';
+import { fakePools } from './fakePools.ts';
 
 export class FakeRest {
   readonly accounts = fakeAccounts();
@@ -17,6 +18,14 @@ export class FakeRest {
   readonly listUsers = this.#people.listUsers;
   readonly setUser = this.#people.setUser;
   readonly removeUser = this.#people.removeUser;
+  readonly fleet = fakePools();
+  readonly listPools = this.fleet.listPools;
+  readonly lookAtPool = this.fleet.lookAtPool;
+  readonly listInstances = this.fleet.listInstances;
+  readonly getInstance = this.fleet.getInstance;
+  readonly destroyInstance = this.fleet.destroyInstance;
+  readonly listHosts = this.fleet.listHosts;
+  readonly setHost = this.fleet.setHost;
   readonly #files = fakeFiles();
   readonly listCheckpoints = this.#files.listCheckpoints;
   readonly requestCheckpoint = this.#files.requestCheckpoint;

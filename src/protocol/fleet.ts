@@ -1,5 +1,6 @@
 /** REST schemas of workers, tokens and the cluster. */
 import { z } from 'zod';
+import { HEALTH_SEVERITIES } from '../model/health.ts';
 import { DEVICE_KINDS } from '../model/resources.ts';
 import { ROLE_NAMES } from '../model/roles.ts';
 import { SCOPES, TOKEN_KINDS } from '../model/token.ts';
@@ -31,6 +32,21 @@ export const workerView = z
         kind: z.enum(DEVICE_KINDS),
         model: z.string(),
         memoryBytes: z.int(),
+      }),
+    ),
+    /** The physical machine. */
+    host: z.string(),
+    /** Null: it came by itself. */
+    instance: z.string().nullable(),
+    /** When its machine ends; null: never, as far as anybody knows. */
+    endsAtMs: ms.nullable(),
+    /** What is wrong with the machine. */
+    problems: z.array(
+      z.object({
+        check: z.string(),
+        severity: z.enum(HEALTH_SEVERITIES),
+        message: z.string(),
+        device: z.int().optional(),
       }),
     ),
   })

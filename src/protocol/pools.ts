@@ -4,6 +4,7 @@ import { HOST_VERDICTS } from '../model/host.ts';
 import { FAILURE_CLASSES, INSTANCE_STATES } from '../model/instance.ts';
 import type { Principal } from '../model/token.ts';
 import type { Page } from './coordinator.ts';
+import { pageQuery } from './jobs.ts';
 import { clean } from './texts.ts';
 
 const ms = z.number();
@@ -111,14 +112,15 @@ export const HOST_WORDS = ['blocked', 'allowed', 'clear'] as const;
 export const hostWord = z.strictObject({ host: clean(400).min(1), word: z.enum(HOST_WORDS) });
 export type HostWord = z.infer<typeof hostWord>;
 
-export interface InstanceQuery {
-  /** Empty: all. */
-  pool: string;
-  /** Those that have ended, from the newest on, instead of those that have not. */
-  ended: boolean;
-  limit: number;
-  cursor?: string | undefined;
-}
+export const instanceQuery = pageQuery.extend({
+  pool: clean(100).default('').describe('Only of this pool; left out: of all'),
+  ended: z
+    .stringbool()
+    .or(z.boolean())
+    .default(false)
+    .describe('Those that have ended, from the newest on, instead of those that have not'),
+});
+export type InstanceQuery = z.infer<typeof instanceQuery>;
 
 export interface PoolCalls {
   listPools(who: Principal): Promise<PoolView[]>;

@@ -42,6 +42,7 @@ const OF_TENANT: Record<string, Read> = {
   listAudit: (c, who) => c.listAudit(who, PAGE),
   listBudgets: (c, who) => c.listBudgets(who),
   listTenants: (c, who) => c.listTenants(who),
+  listInstances: (c, who) => c.listInstances(who, { ...PAGE, pool: '', ended: false }),
   listUsers: (c, who) => c.listUsers(who),
   cluster: (c, who) => c.cluster(who),
 };

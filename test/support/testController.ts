@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createController, type Controller } from '../../src/control/controller.ts';
+import type { ControllerOptions } from '../../src/control/controller.ts';
 import type { LogStore } from '../../src/control/logs.ts';
 import type { Channels } from '../../src/control/notices.ts';
 import type { Minter } from '../../src/exchange/mint.ts';
@@ -58,6 +59,8 @@ export interface TestControllerOptions {
   tell?: TellDefaults;
   minter?: Minter;
   policy?: PolicySource;
+  /** Pools with a provider, for each process anew. */
+  fleet?: (test: TestController) => NonNullable<ControllerOptions['fleet']>;
 }
 
 export class TestController {
@@ -99,6 +102,7 @@ export class TestController {
       minter: this.#options.minter,
       channels: this.#options.channels ?? new Map(),
       policy: this.#options.policy ?? NO_POLICY,
+      ...(this.#options.fleet && { fleet: this.#options.fleet(this) }),
       log: this.#options.log ?? silentLog,
       settings: {
         clusterName: 'test',
@@ -122,13 +126,22 @@ export class TestController {
       await store.close();
     };
     this.#stop = async () => {
-      await this.clock.run(this.controller.close());
+      const closing = this.controller.close();
+      if (this.#options.fleet) await this.#passUntil(closing);
+      else await this.clock.run(closing);
       await this.#abandon();
     };
     const tokens = { admin: ADMIN_SECRET, join: JOIN_SECRET };
     await this.clock.run(this.controller.ensureTokens(tokens));
     this.admin = (await this.clock.run(this.it.authenticate(ADMIN_SECRET))) as Principal;
     return this;
+  }
+
+  /** A step in progress may wait for a provider, which takes its time. */
+  async #passUntil(closing: Promise<void>): Promise<void> {
+    let closed = false;
+    void closing.then(() => (closed = true));
+    while (!closed) await this.clock.advance(1000);
   }
 
   /** Nothing more of it reaches the disk; start() is the next process. */
@@ -173,14 +186,16 @@ export class TestAgent {
   start = 1;
   seq = 0;
   epoch = 0;
+  /** For worlds in which it runs something. */
+  readonly runs = new Map<string, Observation>();
 
   constructor(test: TestController, request: JoinRequest) {
     this.#test = test;
     this.request = request;
   }
 
-  async join(): Promise<void> {
-    this.joined = await this.#test.clock.run(this.#test.it.join(JOIN_SECRET, this.request));
+  async join(secret = JOIN_SECRET): Promise<void> {
+    this.joined = await this.#test.clock.run(this.#test.it.join(secret, this.request));
   }
 
   /** Under way: resolves when the controller answers, which may be after time has passed. */

@@ -8,6 +8,7 @@ import type { Clock, Timer } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { batchOf } from '../../model/instance.ts';
 import { instancesOf } from '../../state/instances.ts';
+import type { LiveInstance } from '../../state/live.ts';
 import type { State } from '../../state/state.ts';
 import type { Mutate } from '../mutate.ts';
 import type { Planner } from '../planner.ts';
@@ -90,15 +91,27 @@ export function createCapacityStep(options: CapacityOptions): () => Promise<void
     options.hintPool(pool.name);
   }
 
-  function giveBack({ pool, instance, reason }: Release): void {
-    const at = state.machines.instances.get(instance)?.instance.state;
-    if (at === undefined) return;
+  function giveBack({ pool, instance, reason, unpaid }: Release): void {
+    const live = state.machines.instances.get(instance);
+    if (!live) return;
+    const at = live.instance.state;
     log.info({ pool, instance, reason }, 'given back');
-    if (at === 'JOINED') mutate({ kind: 'drain-instance', instance, reason });
-    else if (isComing(at)) {
+    if (at === 'JOINED') {
+      mutate({ kind: 'drain-instance', instance, reason });
+      if (unpaid) stopAll(live, reason);
+    }
+    if (isComing(at)) {
       mutate({ kind: 'destroy-instance', instance, failure: null, reason, by: '', tenant: '' });
     }
     options.hintPool(pool);
+  }
+
+  function stopAll({ workers }: LiveInstance, reason: string): void {
+    for (const id of workers) {
+      const running = state.workers.get(id)?.attempts.values() ?? [];
+      const attempts = [...running].map(({ uid, version }) => ({ uid, version }));
+      if (attempts.length > 0) mutate({ kind: 'stop', attempts, cause: 'preempted', reason });
+    }
   }
 }
 

@@ -135,6 +135,8 @@ export interface Release {
   pool: string;
   instance: InstanceId;
   reason: string;
+  /** There is no money for it: what runs on it is stopped, with its grace. */
+  unpaid: boolean;
 }
 
 export function runAsOf({ tenant, user }: { tenant: string; user: string }): string {

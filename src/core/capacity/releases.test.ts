@@ -76,7 +76,9 @@ describe('machines on their way', () => {
     const pool = testPool('p', { instances });
     const plan = planCapacity([pool], [testDemand(8)], NOW);
     expect(plan.unwanted).toEqual(['i2', 'i3', 'i4', 'i5']);
-    expect(plan.releases).toEqual([{ pool: 'p', instance: 'i2', reason: 'not wanted for 1 hour' }]);
+    expect(plan.releases).toEqual([
+      { pool: 'p', instance: 'i2', reason: 'not wanted for 1 hour', unpaid: false },
+    ]);
     expect(plan.nextAtMs).toBe(NOW + 9 * MINUTE);
     expect(released({ ...pool, min: 4 })).toEqual(['i2: not wanted for 1 hour']);
   });

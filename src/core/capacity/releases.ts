@@ -32,8 +32,11 @@ export function releasesOf(
     );
     for (const { id, state } of spare) if (state === 'coming') unwanted.push(id);
     releaseSpare(pool, spare, gone, nowMs, next);
+    const unused = new Set(gone.keys());
     if (pool.spend) releaseUnpaid(pool, gone, nowMs, next);
-    for (const [instance, reason] of gone) releases.push({ pool: pool.name, instance, reason });
+    for (const [instance, reason] of gone) {
+      releases.push({ pool: pool.name, instance, reason, unpaid: !unused.has(instance) });
+    }
   }
   return { releases, unwanted };
 }
@@ -45,7 +48,10 @@ function servesNobody(instance: CapacityInstance): string | null {
   return idleSinceMs === null ? null : 'what it was sized for has ended';
 }
 
-/** Those unused for longest first, down to the pool's least number. */
+/**
+ * Those unused for longest first, down to the pool's least number. Of that, one on its way does not
+ * stand for one that is there.
+ */
 function releaseSpare(
   pool: CapacityPool,
   spare: readonly CapacityInstance[],
@@ -53,13 +59,14 @@ function releaseSpare(
   nowMs: number,
   next: Earliest,
 ): void {
-  let there = pool.instances.filter(({ id, state }) => state !== 'leaving' && !gone.has(id)).length;
+  const staying = pool.instances.filter(({ id, state }) => state !== 'leaving' && !gone.has(id));
+  let all = staying.length;
+  let joined = staying.filter(({ state }) => state === 'joined').length;
   const oldest = spare
     .filter(({ state, queued }) => state === 'joined' || queued)
     .toSorted((a, b) => (a.idleSinceMs ?? nowMs) - (b.idleSinceMs ?? nowMs) || newest(a, b));
   for (const { id, state, idleSinceMs } of oldest) {
-    if (there <= pool.min) return;
-    if (idleSinceMs === null) continue;
+    if (idleSinceMs === null || (state === 'joined' ? joined : all) <= pool.min) continue;
     const untilMs = idleSinceMs + pool.idleTimeoutMs;
     if (untilMs > nowMs) {
       next.at(untilMs);
@@ -68,7 +75,8 @@ function releaseSpare(
     const forWords = duration(nowMs - idleSinceMs);
     const what = state === 'joined' ? `idle for ${forWords}` : `not wanted for ${forWords}`;
     gone.set(id, what);
-    there--;
+    all--;
+    if (state === 'joined') joined--;
   }
 }
 

@@ -27,7 +27,7 @@ export const listCached = <Item extends z.ZodType>(item: Item) =>
 
 /** Any id; what is none names nothing, and no database is asked for it. */
 const ID = /^[A-Za-z0-9._-]{1,100}$/;
-const idOf = (what: string, example: string) =>
+export const idOf = (what: string, example: string) =>
   z.strictObject({
     id: z
       .string()

@@ -17,6 +17,7 @@ import { checkpointCalls } from './checkpointCalls.ts';
 import { dataCalls } from './dataCalls.ts';
 import { downstreamToWire } from './downstreamMessages.ts';
 import { policyCalls } from './policyMessages.ts';
+import { poolCalls } from './poolCalls.ts';
 import { scheduleCalls } from './scheduleCalls.ts';
 import { tenantCalls } from './tenantCalls.ts';
 import { specToWire } from './specMessages.ts';
@@ -35,6 +36,7 @@ export function createGrpcCoordinator(options: GrpcCoordinatorOptions): GrpcCoor
     ...policyCalls(connection),
     ...auditCalls(connection),
     ...tenantCalls(connection),
+    ...poolCalls(connection),
     ...agentCalls(connection),
     ...gatewayCalls(connection),
     ...logCalls(connection),

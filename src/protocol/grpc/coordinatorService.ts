@@ -17,6 +17,7 @@ import { heldFor, logMethods } from './logService.ts';
 import { pageFields, pageOf, taskPageOf } from './paging.ts';
 import { dataMethods } from './dataService.ts';
 import { policyMethods } from './policyMessages.ts';
+import { poolMethods } from './poolService.ts';
 import { scheduleMethods } from './scheduleService.ts';
 import { tenantMethods } from './tenantService.ts';
 import { submitMethods } from './submitService.ts';
@@ -44,6 +45,7 @@ export function coordinatorService(
     ...dataMethods(options.coordinator),
     ...policyMethods(options.coordinator),
     ...tenantMethods(options),
+    ...poolMethods(options.coordinator),
     ...gatewayMethods(options),
   };
 }

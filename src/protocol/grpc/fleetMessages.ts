@@ -1,4 +1,5 @@
 /** Workers, tokens, principals and the cluster between our types and the generated ones. */
+import type { HealthSeverity } from '../../model/health.ts';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { JobId, TokenId } from '../../model/ids.ts';
 import type { Device } from '../../model/resources.ts';
@@ -40,6 +41,8 @@ export function workerToWire(worker: WorkerView): MessageInitShape<typeof wire.W
     total: capacityToWire(worker.total),
     free: capacityToWire(worker.free),
     devices: worker.devices.map(deviceToWire),
+    instance: worker.instance ?? undefined,
+    endsAtMs: w.toBigintOrNone(worker.endsAtMs),
   };
 }
 
@@ -61,6 +64,13 @@ export function workerFromWire(sent: wire.Worker | undefined): WorkerView {
     total: capacityFromWire(message.total),
     free: capacityFromWire(message.free),
     devices: message.devices.map(deviceFromWire),
+    host: message.host,
+    instance: message.instance ?? null,
+    endsAtMs: w.toNumberOrNull(message.endsAtMs),
+    problems: message.problems.map(({ check, severity, message: said, device }) => ({
+      ...{ check, severity: severity as HealthSeverity, message: said },
+      ...(device !== undefined && { device }),
+    })),
   };
 }
 

@@ -294,6 +294,10 @@ class WorkerView(TypedDict):
     agentVersion: str
     joinedAtMs: int
     lastSeenAtMs: Optional[int]
+    host: str
+    instance: Optional[str]
+    endsAtMs: Optional[int]
+    problems: List[Dict[str, Any]]
     attempts: int
     total: Dict[str, int]
     free: Dict[str, int]

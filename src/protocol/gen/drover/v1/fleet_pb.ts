@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file drover/v1/fleet.proto.
  */
 export const file_drover_v1_fleet: GenFile = /*@__PURE__*/
-  fileDesc("ChVkcm92ZXIvdjEvZmxlZXQucHJvdG8SCWRyb3Zlci52MSJhCgZEZXZpY2USDQoFaW5kZXgYASABKAUSIwoEa2luZBgCIAEoDjIVLmRyb3Zlci52MS5EZXZpY2VLaW5kEg0KBW1vZGVsGAMgASgJEhQKDG1lbW9yeV9ieXRlcxgEIAEoAyJFCghDYXBhY2l0eRISCgpjcHVfbWlsbGlzGAEgASgDEhQKDG1lbW9yeV9ieXRlcxgCIAEoAxIPCgdkZXZpY2VzGAMgASgFItEDCgZXb3JrZXISCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIMCgRwb29sGAMgASgJEiUKBXN0YXRlGAQgASgOMhYuZHJvdmVyLnYxLldvcmtlclN0YXRlEhAKCGRyYWluaW5nGAUgASgIEg8KB2FkZHJlc3MYBiABKAkSDwoHbmV0d29yaxgHIAEoCRI1CgphdHRyaWJ1dGVzGAggAygLMiEuZHJvdmVyLnYxLldvcmtlci5BdHRyaWJ1dGVzRW50cnkSFQoNYWdlbnRfdmVyc2lvbhgJIAEoCRIUCgxqb2luZWRfYXRfbXMYCiABKAMSHAoPbGFzdF9zZWVuX2F0X21zGAsgASgDSACIAQESEAoIYXR0ZW1wdHMYDCABKAUSIgoFdG90YWwYDSABKAsyEy5kcm92ZXIudjEuQ2FwYWNpdHkSIQoEZnJlZRgOIAEoCzITLmRyb3Zlci52MS5DYXBhY2l0eRIiCgdkZXZpY2VzGA8gAygLMhEuZHJvdmVyLnYxLkRldmljZRoxCg9BdHRyaWJ1dGVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUISChBfbGFzdF9zZWVuX2F0X21zIoIDCgVUb2tlbhIKCgJpZBgBIAEoCRIiCgRraW5kGAIgASgOMhQuZHJvdmVyLnYxLlRva2VuS2luZBIMCgRuYW1lGAMgASgJEg4KBnRlbmFudBgEIAEoCRIMCgR1c2VyGAUgASgJEg4KBnNjb3BlcxgGIAMoCRIMCgRwb29sGAcgASgJEhgKEG1heF9saXZlX3dvcmtlcnMYCCABKAUSFQoNY3JlYXRlZF9hdF9tcxgJIAEoAxIaCg1leHBpcmVzX2F0X21zGAogASgDSACIAQESGgoNcmV2b2tlZF9hdF9tcxgLIAEoA0gBiAEBEhMKBnNlY3JldBgMIAEoCUgCiAEBEhQKB2F0dGVtcHQYDSABKAlIA4gBARIcCg9sYXN0X3VzZWRfYXRfbXMYDiABKANIBIgBAUIQCg5fZXhwaXJlc19hdF9tc0IQCg5fcmV2b2tlZF9hdF9tc0IJCgdfc2VjcmV0QgoKCF9hdHRlbXB0QhIKEF9sYXN0X3VzZWRfYXRfbXMipAEKCVByaW5jaXBhbBINCgV0b2tlbhgBIAEoCRIOCgZ0ZW5hbnQYAiABKAkSDAoEdXNlchgDIAEoCRIOCgZzY29wZXMYBCADKAkSEAoDam9iGAUgASgJSACIAQESEwoGaXNzdWVyGAYgASgJSAGIAQESFAoHc3ViamVjdBgHIAEoCUgCiAEBQgYKBF9qb2JCCQoHX2lzc3VlckIKCghfc3ViamVjdCLqAgoHQ2x1c3RlchIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEg8KB3ZlcnNpb24YAyABKAkSDQoFZXBvY2gYBCABKAMSFQoNc3RhcnRlZF9hdF9tcxgFIAEoAxIjCgVzdG9yZRgGIAEoDjIULmRyb3Zlci52MS5TdG9yZUtpbmQSKwoHd29ya2VycxgHIAEoCzIaLmRyb3Zlci52MS5DbHVzdGVyLldvcmtlcnMSJwoFdGFza3MYCCABKAsyGC5kcm92ZXIudjEuQ2x1c3Rlci5UYXNrcxIYChBhdHRlbXB0X2xlYXNlX21zGAkgASgDGjwKB1dvcmtlcnMSDgoGb25saW5lGAEgASgFEg8KB3N1c3BlY3QYAiABKAUSEAoIZHJhaW5pbmcYAyABKAUaOwoFVGFza3MSDwoHcGVuZGluZxgBIAEoBRIQCghhc3NpZ25lZBgCIAEoBRIPCgdydW5uaW5nGAMgASgFIuoBCgpMb29wSGVhbHRoEgwKBG5hbWUYASABKAkSEQoJcGVyaW9kX21zGAIgASgDEh8KEmxhc3Rfc3RhcnRlZF9hdF9tcxgDIAEoA0gAiAEBEiAKE2xhc3RfZmluaXNoZWRfYXRfbXMYBCABKANIAYgBARIQCghmYWlsdXJlcxgFIAEoAxIXCgpsYXN0X2Vycm9yGAYgASgJSAKIAQESDwoHaGVhbHRoeRgHIAEoCEIVChNfbGFzdF9zdGFydGVkX2F0X21zQhYKFF9sYXN0X2ZpbmlzaGVkX2F0X21zQg0KC19sYXN0X2Vycm9yKnUKC1dvcmtlclN0YXRlEhwKGFdPUktFUl9TVEFURV9VTlNQRUNJRklFRBAAEhcKE1dPUktFUl9TVEFURV9PTkxJTkUQARIYChRXT1JLRVJfU1RBVEVfU1VTUEVDVBACEhUKEVdPUktFUl9TVEFURV9MT1NUEAMqaQoJVG9rZW5LaW5kEhoKFlRPS0VOX0tJTkRfVU5TUEVDSUZJRUQQABITCg9UT0tFTl9LSU5EX1VTRVIQARITCg9UT0tFTl9LSU5EX0pPSU4QAhIWChJUT0tFTl9LSU5EX0FUVEVNUFQQAypXCglTdG9yZUtpbmQSGgoWU1RPUkVfS0lORF9VTlNQRUNJRklFRBAAEhUKEVNUT1JFX0tJTkRfU1FMSVRFEAESFwoTU1RPUkVfS0lORF9QT1NUR1JFUxACYgZwcm90bzM", [file_drover_v1_job]);
+  fileDesc("ChVkcm92ZXIvdjEvZmxlZXQucHJvdG8SCWRyb3Zlci52MSJhCgZEZXZpY2USDQoFaW5kZXgYASABKAUSIwoEa2luZBgCIAEoDjIVLmRyb3Zlci52MS5EZXZpY2VLaW5kEg0KBW1vZGVsGAMgASgJEhQKDG1lbW9yeV9ieXRlcxgEIAEoAyJFCghDYXBhY2l0eRISCgpjcHVfbWlsbGlzGAEgASgDEhQKDG1lbW9yeV9ieXRlcxgCIAEoAxIPCgdkZXZpY2VzGAMgASgFItcECgZXb3JrZXISCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIMCgRwb29sGAMgASgJEiUKBXN0YXRlGAQgASgOMhYuZHJvdmVyLnYxLldvcmtlclN0YXRlEhAKCGRyYWluaW5nGAUgASgIEg8KB2FkZHJlc3MYBiABKAkSDwoHbmV0d29yaxgHIAEoCRI1CgphdHRyaWJ1dGVzGAggAygLMiEuZHJvdmVyLnYxLldvcmtlci5BdHRyaWJ1dGVzRW50cnkSFQoNYWdlbnRfdmVyc2lvbhgJIAEoCRIUCgxqb2luZWRfYXRfbXMYCiABKAMSHAoPbGFzdF9zZWVuX2F0X21zGAsgASgDSACIAQESEAoIYXR0ZW1wdHMYDCABKAUSIgoFdG90YWwYDSABKAsyEy5kcm92ZXIudjEuQ2FwYWNpdHkSIQoEZnJlZRgOIAEoCzITLmRyb3Zlci52MS5DYXBhY2l0eRIiCgdkZXZpY2VzGA8gAygLMhEuZHJvdmVyLnYxLkRldmljZRIMCgRob3N0GB4gASgJEhUKCGluc3RhbmNlGB8gASgJSAGIAQESFwoKZW5kc19hdF9tcxggIAEoA0gCiAEBEioKCHByb2JsZW1zGCEgAygLMhguZHJvdmVyLnYxLldvcmtlclByb2JsZW0aMQoPQXR0cmlidXRlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCEgoQX2xhc3Rfc2Vlbl9hdF9tc0ILCglfaW5zdGFuY2VCDQoLX2VuZHNfYXRfbXMiYQoNV29ya2VyUHJvYmxlbRINCgVjaGVjaxgBIAEoCRIQCghzZXZlcml0eRgCIAEoCRIPCgdtZXNzYWdlGAMgASgJEhMKBmRldmljZRgEIAEoBUgAiAEBQgkKB19kZXZpY2UiggMKBVRva2VuEgoKAmlkGAEgASgJEiIKBGtpbmQYAiABKA4yFC5kcm92ZXIudjEuVG9rZW5LaW5kEgwKBG5hbWUYAyABKAkSDgoGdGVuYW50GAQgASgJEgwKBHVzZXIYBSABKAkSDgoGc2NvcGVzGAYgAygJEgwKBHBvb2wYByABKAkSGAoQbWF4X2xpdmVfd29ya2VycxgIIAEoBRIVCg1jcmVhdGVkX2F0X21zGAkgASgDEhoKDWV4cGlyZXNfYXRfbXMYCiABKANIAIgBARIaCg1yZXZva2VkX2F0X21zGAsgASgDSAGIAQESEwoGc2VjcmV0GAwgASgJSAKIAQESFAoHYXR0ZW1wdBgNIAEoCUgDiAEBEhwKD2xhc3RfdXNlZF9hdF9tcxgOIAEoA0gEiAEBQhAKDl9leHBpcmVzX2F0X21zQhAKDl9yZXZva2VkX2F0X21zQgkKB19zZWNyZXRCCgoIX2F0dGVtcHRCEgoQX2xhc3RfdXNlZF9hdF9tcyKkAQoJUHJpbmNpcGFsEg0KBXRva2VuGAEgASgJEg4KBnRlbmFudBgCIAEoCRIMCgR1c2VyGAMgASgJEg4KBnNjb3BlcxgEIAMoCRIQCgNqb2IYBSABKAlIAIgBARITCgZpc3N1ZXIYBiABKAlIAYgBARIUCgdzdWJqZWN0GAcgASgJSAKIAQFCBgoEX2pvYkIJCgdfaXNzdWVyQgoKCF9zdWJqZWN0IuoCCgdDbHVzdGVyEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDwoHdmVyc2lvbhgDIAEoCRINCgVlcG9jaBgEIAEoAxIVCg1zdGFydGVkX2F0X21zGAUgASgDEiMKBXN0b3JlGAYgASgOMhQuZHJvdmVyLnYxLlN0b3JlS2luZBIrCgd3b3JrZXJzGAcgASgLMhouZHJvdmVyLnYxLkNsdXN0ZXIuV29ya2VycxInCgV0YXNrcxgIIAEoCzIYLmRyb3Zlci52MS5DbHVzdGVyLlRhc2tzEhgKEGF0dGVtcHRfbGVhc2VfbXMYCSABKAMaPAoHV29ya2VycxIOCgZvbmxpbmUYASABKAUSDwoHc3VzcGVjdBgCIAEoBRIQCghkcmFpbmluZxgDIAEoBRo7CgVUYXNrcxIPCgdwZW5kaW5nGAEgASgFEhAKCGFzc2lnbmVkGAIgASgFEg8KB3J1bm5pbmcYAyABKAUi6gEKCkxvb3BIZWFsdGgSDAoEbmFtZRgBIAEoCRIRCglwZXJpb2RfbXMYAiABKAMSHwoSbGFzdF9zdGFydGVkX2F0X21zGAMgASgDSACIAQESIAoTbGFzdF9maW5pc2hlZF9hdF9tcxgEIAEoA0gBiAEBEhAKCGZhaWx1cmVzGAUgASgDEhcKCmxhc3RfZXJyb3IYBiABKAlIAogBARIPCgdoZWFsdGh5GAcgASgIQhUKE19sYXN0X3N0YXJ0ZWRfYXRfbXNCFgoUX2xhc3RfZmluaXNoZWRfYXRfbXNCDQoLX2xhc3RfZXJyb3IqdQoLV29ya2VyU3RhdGUSHAoYV09SS0VSX1NUQVRFX1VOU1BFQ0lGSUVEEAASFwoTV09SS0VSX1NUQVRFX09OTElORRABEhgKFFdPUktFUl9TVEFURV9TVVNQRUNUEAISFQoRV09SS0VSX1NUQVRFX0xPU1QQAyppCglUb2tlbktpbmQSGgoWVE9LRU5fS0lORF9VTlNQRUNJRklFRBAAEhMKD1RPS0VOX0tJTkRfVVNFUhABEhMKD1RPS0VOX0tJTkRfSk9JThACEhYKElRPS0VOX0tJTkRfQVRURU1QVBADKlcKCVN0b3JlS2luZBIaChZTVE9SRV9LSU5EX1VOU1BFQ0lGSUVEEAASFQoRU1RPUkVfS0lORF9TUUxJVEUQARIXChNTVE9SRV9LSU5EX1BPU1RHUkVTEAJiBnByb3RvMw", [file_drover_v1_job]);
 
 /**
  * One accelerator of a worker.
@@ -168,6 +168,34 @@ export type Worker = Message<"drover.v1.Worker"> & {
    * @generated from field: repeated drover.v1.Device devices = 15;
    */
   devices: Device[];
+
+  /**
+   * The physical machine.
+   *
+   * @generated from field: string host = 30;
+   */
+  host: string;
+
+  /**
+   * Absent: it came by itself.
+   *
+   * @generated from field: optional string instance = 31;
+   */
+  instance?: string | undefined;
+
+  /**
+   * When its machine ends; absent: never, as far as anybody knows.
+   *
+   * @generated from field: optional int64 ends_at_ms = 32;
+   */
+  endsAtMs?: bigint | undefined;
+
+  /**
+   * What is wrong with the machine; those of severity `drain` keep new work away.
+   *
+   * @generated from field: repeated drover.v1.WorkerProblem problems = 33;
+   */
+  problems: WorkerProblem[];
 };
 
 /**
@@ -176,6 +204,48 @@ export type Worker = Message<"drover.v1.Worker"> & {
  */
 export const WorkerSchema: GenMessage<Worker> = /*@__PURE__*/
   messageDesc(file_drover_v1_fleet, 2);
+
+/**
+ * Something wrong with a worker's machine.
+ *
+ * @generated from message drover.v1.WorkerProblem
+ */
+export type WorkerProblem = Message<"drover.v1.WorkerProblem"> & {
+  /**
+   * Which check found it.
+   *
+   * @generated from field: string check = 1;
+   */
+  check: string;
+
+  /**
+   * `warn` or `drain`.
+   *
+   * @generated from field: string severity = 2;
+   */
+  severity: string;
+
+  /**
+   * For a person.
+   *
+   * @generated from field: string message = 3;
+   */
+  message: string;
+
+  /**
+   * Index of the device it is about.
+   *
+   * @generated from field: optional int32 device = 4;
+   */
+  device?: number | undefined;
+};
+
+/**
+ * Describes the message drover.v1.WorkerProblem.
+ * Use `create(WorkerProblemSchema)` to create a new message.
+ */
+export const WorkerProblemSchema: GenMessage<WorkerProblem> = /*@__PURE__*/
+  messageDesc(file_drover_v1_fleet, 3);
 
 /**
  * A secret that says who is calling.
@@ -271,7 +341,7 @@ export type Token = Message<"drover.v1.Token"> & {
  * Use `create(TokenSchema)` to create a new message.
  */
 export const TokenSchema: GenMessage<Token> = /*@__PURE__*/
-  messageDesc(file_drover_v1_fleet, 3);
+  messageDesc(file_drover_v1_fleet, 4);
 
 /**
  * Who is calling.
@@ -326,7 +396,7 @@ export type Principal = Message<"drover.v1.Principal"> & {
  * Use `create(PrincipalSchema)` to create a new message.
  */
 export const PrincipalSchema: GenMessage<Principal> = /*@__PURE__*/
-  messageDesc(file_drover_v1_fleet, 4);
+  messageDesc(file_drover_v1_fleet, 5);
 
 /**
  * One installation of Drover.
@@ -389,7 +459,7 @@ export type Cluster = Message<"drover.v1.Cluster"> & {
  * Use `create(ClusterSchema)` to create a new message.
  */
 export const ClusterSchema: GenMessage<Cluster> = /*@__PURE__*/
-  messageDesc(file_drover_v1_fleet, 5);
+  messageDesc(file_drover_v1_fleet, 6);
 
 /**
  * Workers by state.
@@ -418,7 +488,7 @@ export type Cluster_Workers = Message<"drover.v1.Cluster.Workers"> & {
  * Use `create(Cluster_WorkersSchema)` to create a new message.
  */
 export const Cluster_WorkersSchema: GenMessage<Cluster_Workers> = /*@__PURE__*/
-  messageDesc(file_drover_v1_fleet, 5, 0);
+  messageDesc(file_drover_v1_fleet, 6, 0);
 
 /**
  * Tasks that have not ended, by state.
@@ -447,7 +517,7 @@ export type Cluster_Tasks = Message<"drover.v1.Cluster.Tasks"> & {
  * Use `create(Cluster_TasksSchema)` to create a new message.
  */
 export const Cluster_TasksSchema: GenMessage<Cluster_Tasks> = /*@__PURE__*/
-  messageDesc(file_drover_v1_fleet, 5, 1);
+  messageDesc(file_drover_v1_fleet, 6, 1);
 
 /**
  * How one of the controller's loops is doing.
@@ -496,7 +566,7 @@ export type LoopHealth = Message<"drover.v1.LoopHealth"> & {
  * Use `create(LoopHealthSchema)` to create a new message.
  */
 export const LoopHealthSchema: GenMessage<LoopHealth> = /*@__PURE__*/
-  messageDesc(file_drover_v1_fleet, 6);
+  messageDesc(file_drover_v1_fleet, 7);
 
 /**
  * Whether the controller hears from a worker.
