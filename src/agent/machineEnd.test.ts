@@ -123,7 +123,7 @@ test('a notice drains the worker, stops with grace, and waits for the last word'
   await clock.advance(300);
   expect(controller.syncs.length).toBe(parked + 1);
   const { request } = controller.last;
-  const problem = { check: 'machine', severity: 'drain', message: 'the machine ends: SIGUSR1' };
+  const problem = { check: 'ending', severity: 'drain', message: 'the machine ends: SIGUSR1' };
   expect([request.health?.problems, request.wait]).toEqual([[problem], false]);
   // Assigned before the notice came in: it is stopped too, as an interruption.
   await controller.last.answer({

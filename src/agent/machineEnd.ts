@@ -7,6 +7,7 @@
 import type { Clock, Timer } from '../lib/clock.ts';
 import { DroverError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
+import { ENDING } from '../model/health.ts';
 import { AGENT_LIMITS, type SyncReply, type SyncRequest } from '../protocol/agent.ts';
 import type { AgentTransport } from './agent.ts';
 import type { Runtime } from './runtimes/contract.ts';
@@ -119,7 +120,7 @@ export function watchMachineEnd(options: MachineEndOptions): MachineEnd {
       overtake = overtaken.reject;
       return Promise.race([noticing(transport.sync(workerToken, request)), overtaken.promise]);
     }
-    const notice = { check: 'machine', severity: 'drain' as const, message: ending.reason };
+    const notice = { check: ENDING, severity: 'drain' as const, message: ending.reason };
     const others = request.health?.problems.slice(0, AGENT_LIMITS.problems - 1) ?? [];
     const health = { problems: [...others, notice] };
     const reply = await noticing(

@@ -4,6 +4,9 @@
 export const HEALTH_SEVERITIES = ['warn', 'drain'] as const;
 export type HealthSeverity = (typeof HEALTH_SEVERITIES)[number];
 
+/** The check of a machine that was told of its own end: no fault of its host. */
+export const ENDING = 'ending';
+
 export interface HealthProblem {
   /** Which check found it: `devices`, `ecc`, `xid`, `disk`, `clock`, `command`, … */
   check: string;

@@ -11,6 +11,8 @@ import { sweep } from '../support/leftovers.ts';
 let folder: string;
 let journey: Journey;
 let machine: BareMachine;
+/** The one that runs. */
+let agent: Typed;
 
 beforeAll(async () => {
   folder = mkdtempSync(path.join(tmpdir(), 'drover-agent-file-'));
@@ -29,8 +31,8 @@ afterAll(async () => {
 
 const RESOURCES = '--resources cpus=2,mem=1Gi';
 const home = (...names: string[]): string => path.join(machine.root, 'home', ...names);
-const agentPid = (data = '.drover/agent'): number =>
-  Number(readFileSync(home(data, 'agent.pid'), 'latin1').split(' ')[0]);
+const agentPid = (): number =>
+  Number(readFileSync(home('.drover/agent/agent.pid'), 'latin1').split(' ')[0]);
 const kept = (): string[] => readdirSync(home('.cache/drover'));
 
 /** The line that `drover tokens create` shows. */
@@ -42,9 +44,9 @@ async function joinLine(): Promise<{ line: string; token: string }> {
   return { line: line!.replace('curl -fsS', 'wget -q -O -'), token: stdout.trim() };
 }
 
-async function online(agent: Typed, name: string): Promise<void> {
+async function online(joining: Typed, name: string): Promise<void> {
   const found = await until('the worker is there', async () => {
-    if (agent.child.exitCode !== null) return agent.stderr();
+    if (joining.child.exitCode !== null) return joining.stderr();
     const { items } = await journey.client.listWorkers({});
     return items.some((worker) => worker.name === name && worker.state === 'ONLINE');
   });
@@ -81,48 +83,43 @@ test('one line of shell joins; a job survives kill -9 of the agent', async () =>
   process.kill(pid, 'SIGKILL');
   await first.ended;
   // As a supervisor would: the same line without its token.
-  const second = machine.run(line.replace('DROVER_JOIN_TOKEN=TOKEN', '') + ` -s -- ${RESOURCES}`);
+  agent = machine.run(line.replace('DROVER_JOIN_TOKEN=TOKEN', '') + ` -s -- ${RESOURCES}`);
   await until('another agent', () => agentPid() !== pid);
   writeFileSync(home('go'), '');
   expect(await journey.ended(job)).toMatchObject({ state: 'FAILED', exitCode: 7 });
   expect(await journey.attempts(job)).toHaveLength(1);
   expect((await journey.drover('logs', job)).stdout).toBe('one\ntwo\n');
   expect(kept()).toHaveLength(1);
-  process.kill(agentPid(), 'SIGTERM');
-  expect((await second.ended).code).toBe(0);
 });
 
 test('a notice of the end: its job is interrupted with grace, its last words arrive', async () => {
-  const { line, token } = await joinLine();
-  const begin = `${line.replace('TOKEN=TOKEN', `TOKEN=${token}`)} -s -- ${RESOURCES}`;
-  const agent = machine.run(begin, {
-    DROVER_AGENT_DATA_DIR: '/home/second',
-    DROVER_AGENT_NAME: 'second',
-  });
-  await online(agent, 'second');
   const script = "trap 'echo bye; exit 0' TERM; echo hello; while :; do sleep 0.1; done";
   const job = await journey.submit({ command: ['sh', '-c', script], graceMs: 20_000 });
   await journey.running(job);
   await until('it speaks', async () => (await journey.drover('logs', job)).stdout !== '');
-  process.kill(agentPid('second'), 'SIGUSR1');
+  process.kill(agentPid(), 'SIGUSR1');
   expect((await agent.ended).code).toBe(0);
   const [attempt] = await journey.attempts(job);
   expect(attempt).toMatchObject({ state: 'ENDED', cause: 'preempted' });
   expect((await journey.drover('logs', job)).stdout).toBe('hello\nbye\n');
   expect((await journey.client.getJob(job)).state).toBe('PENDING');
+  const { items } = await journey.client.listWorkers({});
+  expect(items[0]?.problems).toMatchObject([{ check: 'ending', severity: 'drain' }]);
+  // It is no fault of the host.
+  expect((await journey.client.listHosts()).filter(({ faults }) => faults > 0)).toEqual([]);
   await journey.client.cancelJob(job);
 });
 
 test('without contact it ends itself, by the command that was given', async () => {
   const [file] = kept();
-  const agent = machine.run(`exec /home/.cache/drover/${file} --join http://127.0.0.1:1`, {
+  const lone = machine.run(`exec /home/.cache/drover/${file} --join http://127.0.0.1:1`, {
     DROVER_JOIN_TOKEN: 'drj_x',
     DROVER_AGENT_DATA_DIR: '/home/third',
     DROVER_AGENT_SELF_DESTRUCT_AFTER_MS: '1000',
     DROVER_AGENT_SELF_DESTRUCT_COMMAND: 'echo "ends $SLURM_JOB_ID" >/home/ended',
     SLURM_JOB_ID: '4711',
   });
-  const { code, stderr } = await agent.ended;
+  const { code, stderr } = await lone.ended;
   expect([code, stderr]).toEqual([120, expect.stringContaining('no contact for')]);
   expect(readFileSync(home('ended'), 'utf8')).toBe('ends 4711\n');
 });
