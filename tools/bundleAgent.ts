@@ -12,7 +12,7 @@ import { writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { createGzip } from 'node:zlib';
+import { constants, createGzip } from 'node:zlib';
 import { rolldown, type Plugin } from 'rolldown';
 import { AGENT_VERSION } from '../src/protocol/agent.ts';
 import { inlineFiles } from './bundleCli.ts';
@@ -34,7 +34,10 @@ const withoutOptional: Plugin = {
 };
 
 /** Returns the executable's path. Each file is written aside and renamed, what names it last. */
-export async function bundleAgent(folder: string): Promise<string> {
+export async function bundleAgent(
+  folder: string,
+  level: number = constants.Z_BEST_COMPRESSION,
+): Promise<string> {
   mkdirSync(folder, { recursive: true });
   const name = `drover-agent-${process.platform}-${process.arch}`;
   const work = mkdtempSync(path.join(folder, '.making-'));
@@ -44,7 +47,7 @@ export async function bundleAgent(folder: string): Promise<string> {
     const made = path.join(work, name);
     makeExecutable(made, code, work);
     const sha256 = await sha256Of(made);
-    await pipeline(createReadStream(made), createGzip(), createWriteStream(`${made}.gz`));
+    await pipeline(createReadStream(made), createGzip({ level }), createWriteStream(`${made}.gz`));
     writeFileSync(`${made}.sha256`, `${sha256}  ${name}\n`);
     const facts = { version: AGENT_VERSION, sha256, bytes: statSync(made).size };
     writeFileSync(`${made}.json`, `${JSON.stringify(facts)}\n`);

@@ -2,6 +2,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { constants } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bundleAgent, nativeTerminal } from '../../tools/bundleAgent.ts';
 import { makeBareMachine, type BareMachine } from '../support/bareMachine.ts';
@@ -16,7 +17,7 @@ let agent: Typed;
 
 beforeAll(async () => {
   folder = mkdtempSync(path.join(tmpdir(), 'drover-agent-file-'));
-  const file = await bundleAgent(path.join(folder, 'install'));
+  const file = await bundleAgent(path.join(folder, 'install'), constants.Z_BEST_SPEED);
   machine = makeBareMachine(path.join(folder, 'machine'), [file, nativeTerminal()]);
   journey = await startJourney({
     args: ['--no-agent'],
@@ -30,7 +31,7 @@ afterAll(async () => {
 });
 
 const RESOURCES = '--resources cpus=2,mem=1Gi';
-const home = (...names: string[]): string => path.join(machine.root, 'home', ...names);
+const home = (...names: string[]): string => path.join(machine.root, 'worker', ...names);
 const agentPid = (): number =>
   Number(readFileSync(home('.drover/agent/agent.pid'), 'latin1').split(' ')[0]);
 const kept = (): string[] => readdirSync(home('.cache/drover'));
@@ -64,7 +65,7 @@ test('one line of shell joins; a job survives kill -9 of the agent', async () =>
   const script =
     'echo one; echo 1 >"$DROVER_CHECKPOINT_DIR/x.tmp"; sleep 1; ' +
     'mv "$DROVER_CHECKPOINT_DIR/x.tmp" "$DROVER_CHECKPOINT_DIR/x"; ' +
-    'until [ -e /home/go ]; do sleep 0.1; done; echo two; exit 7';
+    'until [ -e /worker/go ]; do sleep 0.1; done; echo two; exit 7';
   const job = await journey.submit({
     command: ['sh', '-c', script],
     checkpoint: { everyMs: 1000 },
@@ -112,11 +113,11 @@ test('a notice of the end: its job is interrupted with grace, its last words arr
 
 test('without contact it ends itself, by the command that was given', async () => {
   const [file] = kept();
-  const lone = machine.run(`exec /home/.cache/drover/${file} --join http://127.0.0.1:1`, {
+  const lone = machine.run(`exec /worker/.cache/drover/${file} --join http://127.0.0.1:1`, {
     DROVER_JOIN_TOKEN: 'drj_x',
-    DROVER_AGENT_DATA_DIR: '/home/third',
+    DROVER_AGENT_DATA_DIR: '/worker/third',
     DROVER_AGENT_SELF_DESTRUCT_AFTER_MS: '1000',
-    DROVER_AGENT_SELF_DESTRUCT_COMMAND: 'echo "ends $SLURM_JOB_ID" >/home/ended',
+    DROVER_AGENT_SELF_DESTRUCT_COMMAND: 'echo "ends $SLURM_JOB_ID" >/worker/ended',
     SLURM_JOB_ID: '4711',
   });
   const { code, stderr } = await lone.ended;
@@ -126,6 +127,6 @@ test('without contact it ends itself, by the command that was given', async () =
 
 test('what is wrong with its command line is said, with the code for that', async () => {
   const [file] = kept();
-  const { code, stderr } = await machine.run(`/home/.cache/drover/${file} --jion x`).ended;
+  const { code, stderr } = await machine.run(`/worker/.cache/drover/${file} --jion x`).ended;
   expect([code, stderr]).toEqual([2, expect.stringContaining('--jion')]);
 });

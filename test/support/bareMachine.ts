@@ -9,8 +9,8 @@ import { type, type Typed } from './journey.ts';
 
 /** What the agent and its script call. */
 const TOOLS =
-  'cat chmod cut echo env grep gzip head id kill ls mkdir mkfifo mv rm rmdir setsid sha256sum sh sleep ' +
-  'test touch tr tty uname wget';
+  'cat chmod cut echo env grep gzip head id kill ls mkdir mkfifo mv rm rmdir setsid sha256sum sh ' +
+  'sleep test touch tr tty uname wget';
 
 export interface BareMachine {
   root: string;
@@ -20,7 +20,7 @@ export interface BareMachine {
 
 /** With the libraries of these programs, which all come with glibc and its compiler. */
 export function makeBareMachine(root: string, programs: string[]): BareMachine {
-  for (const folder of ['bin', 'proc', 'dev', 'tmp', 'home']) {
+  for (const folder of ['bin', 'proc', 'dev', 'tmp', 'worker']) {
     mkdirSync(path.join(root, folder), { recursive: true });
   }
   copyFileSync('/bin/busybox', path.join(root, 'bin/busybox'));
@@ -38,7 +38,7 @@ export function makeBareMachine(root: string, programs: string[]): BareMachine {
     run(line, env = {}) {
       const args = [...apart, '--propagation', 'private', 'sh', '-c', enter, 'sh', line];
       return type('/usr/bin/unshare', args, {
-        env: { PATH: '/bin:/usr/bin:/sbin:/usr/sbin', HOME: '/home', ...env },
+        env: { PATH: '/bin:/usr/bin:/sbin:/usr/sbin', HOME: '/worker', ...env },
       });
     },
   };
