@@ -1,5 +1,8 @@
 /** The agent as one file, on a machine without Node: fetched, joined, killed, told to end. */
+import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { constants } from 'node:zlib';
@@ -99,7 +102,8 @@ test('a notice of the end: its job is interrupted with grace, its last words arr
   await journey.running(job);
   await until('it speaks', async () => (await journey.drover('logs', job)).stdout !== '');
   process.kill(agentPid(), 'SIGUSR1');
-  expect((await agent.ended).code).toBe(0);
+  const { code, stderr } = await agent.ended;
+  expect([code, stderr]).toEqual([0, expect.not.stringContaining('Debugger')]);
   const [attempt] = await journey.attempts(job);
   expect(attempt).toMatchObject({ state: 'ENDED', cause: 'preempted' });
   expect((await journey.drover('logs', job)).stdout).toBe('hello\nbye\n');
@@ -123,6 +127,37 @@ test('without contact it ends itself, by the command that was given', async () =
   const { code, stderr } = await lone.ended;
   expect([code, stderr]).toEqual([120, expect.stringContaining('no contact for')]);
   expect(readFileSync(home('ended'), 'utf8')).toBe('ends 4711\n');
+});
+
+test('not wanted, it ends at once; TERM is notice where the machine was asked for', async () => {
+  const refusal = { code: 'INSTANCE_ENDED', detail: 'instance i1 is to end' };
+  const server = createServer((_request, response) => {
+    response.writeHead(410, { 'content-type': 'application/problem+json' });
+    response.end(JSON.stringify(refusal));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const [file] = kept();
+  const env = { DROVER_JOIN_TOKEN: 'drj_x', DROVER_AGENT_INSTANCE: 'i1' };
+  const unwanted = machine.run(`exec /worker/.cache/drover/${file}`, {
+    ...env,
+    DROVER_URL: `http://127.0.0.1:${port}`,
+    DROVER_AGENT_DATA_DIR: '/worker/unwanted',
+  });
+  const waiting = machine.run(`exec /worker/.cache/drover/${file} --join http://127.0.0.1:1`, {
+    ...env,
+    DROVER_AGENT_DATA_DIR: '/worker/waiting',
+  });
+  const { code, stderr } = await unwanted.ended;
+  expect([code, stderr]).toEqual([121, expect.stringContaining(refusal.detail)]);
+  await until('it tries', () => waiting.stderr().includes('trying again'));
+  waiting.child.kill('SIGTERM');
+  expect(await waiting.ended).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('the machine ends: SIGTERM'),
+  });
+  server.close();
 });
 
 test('what is wrong with its command line is said, with the code for that', async () => {

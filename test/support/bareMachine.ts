@@ -9,8 +9,8 @@ import { type, type Typed } from './journey.ts';
 
 /** What the agent and its script call. */
 const TOOLS =
-  'cat chmod cut echo env grep gzip head id kill ls mkdir mkfifo mv rm rmdir setsid sha256sum sh ' +
-  'sleep test touch tr tty uname wget';
+  'cat chmod cut echo env find grep gzip head id kill ls mkdir mkfifo mv rm rmdir setsid ' +
+  'sha256sum sh sleep test touch tr tty uname wget';
 
 export interface BareMachine {
   root: string;

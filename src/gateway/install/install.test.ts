@@ -1,12 +1,14 @@
 /** /install: the agent as a download, and the script that a bare machine joins with. */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { utimesSync, writeFileSync } from 'node:fs';
 import { request, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { DroverError } from '../../lib/errors.ts';
 import { GATEWAY_LIMITS } from '../limits.ts';
 import { startTestGateway, type TestGateway } from '../testGateway.ts';
 import { installRoutes } from './routes.ts';
@@ -26,6 +28,8 @@ let root: string;
 let bundle: string;
 let gateway: TestGateway;
 let downloads = 0;
+/** So many of them are refused. */
+let busy = 0;
 
 beforeAll(async () => {
   root = mkdtempSync(path.join(tmpdir(), 'drover-install-'));
@@ -36,7 +40,9 @@ beforeAll(async () => {
     {
       extraRoutes(app) {
         app.addHook('onRequest', async ({ url }) => {
-          if (/agent(\.gz)?\?/.test(url)) downloads++;
+          if (!/agent(\.gz)?\?/.test(url)) return;
+          downloads++;
+          if (downloads <= busy) throw new DroverError('TOO_MANY', 'busy');
         });
         const limits = { ...GATEWAY_LIMITS, installDownloads: 2 };
         installRoutes(app, { folders, publicUrl: '', limits });
@@ -52,6 +58,7 @@ beforeEach(() => {
   for (const name of readdirSync(root)) rmSync(path.join(root, name), { recursive: true });
   put(AGENT);
   downloads = 0;
+  busy = 0;
 });
 
 function put(content: string | Buffer, hash = sha256): void {
@@ -172,6 +179,22 @@ test('one line of shell: the token by environment, one download for machines at 
   expect(downloads).toBe(2);
 });
 
+test('a machine that died while it fetched stops nobody for long', async () => {
+  const lock = path.join(root, 'kept', `agent-${sha256}.lock`);
+  mkdirSync(lock, { recursive: true });
+  const longAgo = Date.now() / 1000 - 600;
+  utimesSync(lock, longAgo, longAgo);
+  expect((await join({})).stdout).toContain('token none');
+  expect(readdirSync(path.join(root, 'kept'))).toEqual([`agent-${sha256}`]);
+});
+
+test('a server that is busy is asked again', async () => {
+  busy = 8;
+  const quick = { PATH: `${fakeTools({ sleep: 'exit 0' })}:${process.env['PATH']}` };
+  expect(await join(quick)).toMatchObject({ code: 0 });
+  expect(downloads).toBe(9);
+});
+
 test('the token from a file that only its owner may read', async () => {
   const file = path.join(root, 'token');
   writeFileSync(file, 'drj_filed\n', { mode: 0o600 });
@@ -190,7 +213,10 @@ test('what does not fit its checksum never runs, and what went wrong is said', a
   const quick = { PATH: `${fakeTools({ sleep: 'exit 0' })}:${process.env['PATH']}` };
   put(AGENT, '0'.repeat(64));
   const wrong = await join(quick);
-  expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('wrong checksum')]);
+  expect([wrong.code, wrong.stderr]).toEqual([
+    1,
+    expect.stringContaining('does not fit its checksum'),
+  ]);
   expect(readdirSync(path.join(root, 'kept'))).toEqual([]);
   rmSync(`${bundle}.json`);
   const none = await join(quick);

@@ -13,9 +13,13 @@
 set -eu
 umask 077
 
-TRIES=6
-# So long others wait for whoever began the download; then that one is taken for dead.
-LOCK_WAIT_S=120
+SUM_TRIES=6
+# A server that many machines ask at once lets them wait for some minutes.
+TRIES=40
+WRONG_SUMS=3
+LONGEST_PAUSE_S=15
+# Whoever began the download and has not shown itself for so long is taken for dead.
+LOCK_MINUTES=2
 
 fail() {
   printf 'drover: %s\n' "$1" >&2
@@ -36,6 +40,7 @@ fetch() {
 
 # Machines that start together should not come back together.
 pause() {
+  [ "$1" -lt "$LONGEST_PAUSE_S" ] || set -- "$LONGEST_PAUSE_S"
   sleep $(($1 + $$ % 3))
 }
 
@@ -47,7 +52,7 @@ is_whole() {
 learn_sum() {
   try=1
   until sum=$(fetch "agent.sha256?platform=$platform"); do
-    [ "$try" -lt "$TRIES" ] ||
+    [ "$try" -lt "$SUM_TRIES" ] ||
       fail "$url/install/agent.sha256 cannot be read; a server has it after: make agent-bundle"
     pause "$try"
     try=$((try + 1))
@@ -59,17 +64,27 @@ learn_sum() {
   [ "${#sum}" -eq 64 ] || fail "$url/install/agent.sha256 is no checksum; is a proxy in between?"
 }
 
-# Into a name of its own on every machine that shares the folder; whole or not at all.
+# Into a name of its own on every machine that shares the folder.
+fetch_agent() {
+  touch "$lock" 2>/dev/null || :
+  if have gzip; then
+    fetch "agent.gz?platform=$platform" >"$part.gz" || return 1
+    gzip -dc <"$part.gz" >"$part" || :
+    rm -f "$part.gz"
+  else
+    fetch "agent?platform=$platform" >"$part" || return 1
+  fi
+  is_whole "$part" && return 0
+  wrong=$((wrong + 1))
+  [ "$wrong" -lt "$WRONG_SUMS" ] || fail "$url/install/agent does not fit its checksum"
+  return 1
+}
+
+# Whole or not at all.
 download() {
-  try=1
-  while :; do
-    if have gzip; then
-      fetch "agent.gz?platform=$platform" | gzip -dc >"$part" || :
-    else
-      fetch "agent?platform=$platform" >"$part" || :
-    fi
-    is_whole "$part" && break
-    [ "$try" -lt "$TRIES" ] || fail "$url/install/agent came $TRIES times with a wrong checksum"
+  try=1 wrong=0
+  until fetch_agent; do
+    [ "$try" -lt "$TRIES" ] || fail "$url/install/agent could not be fetched"
     pause "$try"
     try=$((try + 1))
   done
@@ -78,19 +93,19 @@ download() {
 }
 
 give_up() {
-  rm -f "$part"
+  rm -f "$part" "$part.gz"
   rmdir "$lock" 2>/dev/null || :
 }
 
 # One download for all that share the folder, also over NFS, where a folder is made only once.
 get() {
   [ -w "$cache" ] || fail "$cache cannot be written; name another folder by DROVER_INSTALL_DIR"
-  lock=$agent.lock part=$agent.$(uname -n).$$.part waited=0
+  lock=$agent.lock part=$agent.$(uname -n).$$.part
   until mkdir "$lock" 2>/dev/null; do
     [ ! -x "$agent" ] || return 0
-    [ "$waited" -lt "$LOCK_WAIT_S" ] || break
+    dead=$(find "$lock" -prune -mmin "+$LOCK_MINUTES" 2>/dev/null || :)
+    [ -z "$dead" ] || rmdir "$lock" 2>/dev/null || :
     sleep 1
-    waited=$((waited + 1))
   done
   trap give_up EXIT
   trap 'exit 130' INT TERM HUP
