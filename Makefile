@@ -97,8 +97,8 @@ bench-edge: setup ## Measure the bridge, 10,000 streams and slow readers
 
 system-packages: ## Install what tests need from Debian or Ubuntu (as root; else says what)
 	@tools/system-packages.sh strace eatmydata faketime prometheus python3 python3-venv curl \
-	  slurm-client zsh fish openssh-client rsync chromium linux-perf podman runc catatonit \
-	  busybox-static docker-registry environment-modules openssl testssl.sh \
+	  slurm-client zsh fish openssh-client openssh-server rsync chromium linux-perf podman runc \
+	  catatonit busybox-static docker-registry environment-modules openssl testssl.sh \
 	  shellcheck
 
 python-packages: ## Install what tests need from PyPI into .cache/python

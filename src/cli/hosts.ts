@@ -15,8 +15,8 @@ export const hostsCommand = defineCommand({
   usage: ['hosts', 'hosts block HOST…', 'hosts allow HOST…', 'hosts clear HOST…'],
   options: {},
   details:
-    'A host is named POOL/NAME, as the list shows it. `block`: nothing is started there. `allow`:\n' +
-    'whatever happened. `clear`: what was said and what is held against it is forgotten.',
+    'A host is named POOL/NAME, as the list shows it. `block`: nothing is started there.\n' +
+    '`allow`: whatever happened. `clear`: all that is held against it is forgotten.',
   async run(parsed, context) {
     const [verb, ...hosts] = parsed.positionals;
     const client = context.client();

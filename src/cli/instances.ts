@@ -27,8 +27,8 @@ export const instancesCommand = defineCommand({
   ],
   options,
   details:
-    'A machine that was asked for is INTENDED, REQUESTED, BOOTING, then JOINED; one that goes is\n' +
-    'DRAINING, DESTROYING until its provider does not have it, then DESTROYED.',
+    'A machine that was asked for is INTENDED, REQUESTED, BOOTING, then JOINED; one that\n' +
+    'goes is DRAINING, DESTROYING until its provider does not have it, then DESTROYED.',
   async run(parsed, context) {
     const [first, ...ids] = parsed.positionals;
     if (first === undefined) {

@@ -2,10 +2,10 @@
 
 export interface PoolSpending {
   pool: string;
-  /** Starts of the periods that the sums are of. */
-  hourAtMs: number;
-  dayAtMs: number;
-  monthAtMs: number;
+  /** The periods that the sums are of, counted from 1970. */
+  hour: number;
+  day: number;
+  month: number;
   hourMicros: number;
   dayMicros: number;
   monthMicros: number;

@@ -5,8 +5,9 @@ import { BLOB_HASH } from '../model/blob.ts';
 import type { AudienceRefusal } from '../model/downstream.ts';
 import { HEALTH_SEVERITIES } from '../model/health.ts';
 import type { IdleRule, JobParts } from '../model/jobParts.ts';
-import { DEVICE_KINDS } from '../model/resources.ts';
 import { storable } from './texts.ts';
+
+export { joinRequest, type JoinRequest } from './join.ts';
 
 export const AGENT_VERSION = '0.1.0';
 /**
@@ -39,46 +40,6 @@ const text = z.string().max(1024).overwrite(storable);
 const blobHash = z.string().regex(BLOB_HASH);
 const count = z.int().min(0);
 
-export const joinRequest = z.strictObject({
-  name: text.min(1),
-  /** Identity of machine and data folder; joining again with it supersedes the earlier worker. */
-  machine: text.min(1),
-  bootId: text,
-  address: text,
-  network: text,
-  agentVersion: text,
-  capabilities: z.array(text).max(100),
-  attributes: z.record(text, text),
-  resources: z.strictObject({
-    cpuMillis: count,
-    memoryBytes: count,
-    devices: z
-      .array(
-        z.strictObject({
-          index: count,
-          kind: z.enum(DEVICE_KINDS),
-          model: text,
-          memoryBytes: count,
-        }),
-      )
-      .max(1024),
-    portRange: z.tuple([z.int().min(1).max(65535), z.int().min(1).max(65535)]),
-  }),
-  /** What the machine's owner demands of the work it takes; left out: nothing. */
-  terms: z
-    .strictObject({
-      /** Only these tenants; empty: any. */
-      tenants: z.array(text.min(1)).max(1000),
-      interruptibleOnly: z.boolean(),
-    })
-    .optional(),
-  /** The physical machine, for its reputation; left out: the worker's name. */
-  host: text.optional(),
-  /** What its provider calls the instance it runs in; left out: it came by itself. */
-  instance: text.optional(),
-});
-export type JoinRequest = z.infer<typeof joinRequest>;
-
 export interface JoinReply {
   worker: string;
   /** The worker token, shown once; sent as `authorization: Bearer` on every later call. */
@@ -110,7 +71,7 @@ export const observation = z.strictObject({
   exitCode: z.int().nullable().optional(),
   signal: text.nullable().optional(),
   message: z.string().max(4096).overwrite(storable).optional(),
-  /** never-started only: true when the machine, not the command, was at fault. */
+  /** Given when ENDED: true when the machine, not the command, was at fault. */
   hostFault: z.boolean().optional(),
   stdoutBytes: count.optional(),
   stderrBytes: count.optional(),

@@ -19,7 +19,7 @@ import type { Priority } from '../model/job.ts';
 import type { SubmittedSpec } from './jobSpec.ts';
 import type { MetricSeries } from './metrics.ts';
 import type { PolicyView } from './policy.ts';
-import type { HostView, HostWord, InstanceView, PoolView } from './pools.ts';
+import { poolCalls } from './clientPools.ts';
 import type { ReceiptView } from './receipt.ts';
 import type { LeavingJobs, TenantInput, TenantView, UserInput, UserView } from './tenants.ts';
 import type { WhyView } from './why.ts';
@@ -41,11 +41,6 @@ export interface PageOptions {
 export interface TaskPageOptions extends PageOptions {
   /** Only this task's, by index. */
   task?: number | undefined;
-}
-
-export interface InstanceOptions extends PageOptions {
-  pool?: string | undefined;
-  ended?: boolean | undefined;
 }
 
 export interface JobFilters {
@@ -167,16 +162,7 @@ export function createClient(options: HttpOptions) {
     usage: (query: UsageQuery) => get<UsageRow[]>('/v1/usage', { ...query }),
     policy: () => get<PolicyView>('/v1/policy'),
     listAudit: (page: PageOptions) => list<EventView>('/v1/audit', { ...page }),
-    listPools: () => get<PoolView[]>('/v1/pools'),
-    lookAtPool: (pool: string) => post<PoolView>(`/v1/pools/${encodeURIComponent(pool)}/look`),
-    listInstances: (query: InstanceOptions) => list<InstanceView>('/v1/instances', { ...query }),
-    getInstance: (id: string) => get<InstanceView>(`/v1/instances/${encodeURIComponent(id)}`),
-    destroyInstance: async (id: string): Promise<InstanceView> => {
-      const path = `/v1/instances/${encodeURIComponent(id)}`;
-      return (await call<InstanceView>(options, path, { method: 'DELETE' })).data;
-    },
-    listHosts: () => get<HostView[]>('/v1/hosts'),
-    setHost: (word: HostWord) => post<HostView>('/v1/hosts/verdict', { body: word }),
+    ...poolCalls(options),
     listTenants: () => get<TenantView[]>('/v1/tenants'),
     setTenant: (name: string, body: Partial<TenantInput>) =>
       put<TenantView>(`/v1/tenants/${encodeURIComponent(name)}`, { body }),

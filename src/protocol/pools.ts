@@ -123,13 +123,13 @@ export const instanceQuery = pageQuery.extend({
 export type InstanceQuery = z.infer<typeof instanceQuery>;
 
 export interface PoolCalls {
-  listPools(who: Principal): Promise<PoolView[]>;
+  readonly listPools: (who: Principal) => Promise<PoolView[]>;
   /** Asks the pool's provider now, and tells what came of it. */
-  lookAtPool(who: Principal, pool: string): Promise<PoolView>;
-  listInstances(who: Principal, query: InstanceQuery): Promise<Page<InstanceView>>;
-  getInstance(who: Principal, id: string): Promise<InstanceView>;
+  readonly lookAtPool: (who: Principal, pool: string) => Promise<PoolView>;
+  readonly listInstances: (who: Principal, query: InstanceQuery) => Promise<Page<InstanceView>>;
+  readonly getInstance: (who: Principal, id: string) => Promise<InstanceView>;
   /** It is given back, whatever runs on it. */
-  destroyInstance(who: Principal, id: string): Promise<InstanceView>;
-  listHosts(who: Principal): Promise<HostView[]>;
-  setHost(who: Principal, word: HostWord): Promise<HostView>;
+  readonly destroyInstance: (who: Principal, id: string) => Promise<InstanceView>;
+  readonly listHosts: (who: Principal) => Promise<HostView[]>;
+  readonly setHost: (who: Principal, word: HostWord) => Promise<HostView>;
 }

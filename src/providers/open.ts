@@ -3,6 +3,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { providerOf, type PoolSettings, type ProviderKind } from '../model/poolSettings.ts';
 import type { Provider } from './contract.ts';
+import { createSaladProvider } from './salad/provider.ts';
 
 export interface OpenedProvider {
   kind: ProviderKind;
@@ -26,5 +27,10 @@ export interface ProviderOptions {
 export function openProvider(options: ProviderOptions): OpenedProvider | undefined {
   const kind = providerOf(options.settings);
   if (kind === undefined) return undefined;
+  const { salad } = options.settings;
+  if (salad) {
+    const provider = createSaladProvider({ ...options, settings: salad, env: process.env });
+    return { kind, provider, longestMs: 0, perUser: false };
+  }
   throw new Error(`no provider ${kind}`);
 }

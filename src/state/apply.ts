@@ -8,6 +8,7 @@ import { putData, removeData } from './dataSets.ts';
 import { reseal } from './downstream.ts';
 import { giveUp, lose, stop } from './endings.ts';
 import { reportHealth } from './health.ts';
+import type { InstanceMutation } from './instanceMutations.ts';
 import { setHost } from './hosts.ts';
 import { destroyInstance, drainInstance, endInstance } from './instances.ts';
 import { intend, linkWorker, observeInstances } from './instances.ts';
@@ -85,6 +86,13 @@ export function apply(state: State, mutation: Mutation, nowMs: number): Result {
       return removeUser(state, mutation, nowMs);
     case 'set-priority':
       return setPriority(state, mutation, nowMs);
+    default:
+      return applyToMachines(state, mutation, nowMs);
+  }
+}
+
+function applyToMachines(state: State, mutation: InstanceMutation, nowMs: number): Result {
+  switch (mutation.kind) {
     case 'intend':
       return intend(state, mutation, nowMs);
     case 'observe-instances':

@@ -40,7 +40,7 @@ export function setHost(state: State, mutation: SetHost, nowMs: number): Result 
 }
 
 /** Known from now on. */
-export function hostOf(state: State, at: { pool: string; name: string }, nowMs: number): Host {
+function hostOf(state: State, at: { pool: string; name: string }, nowMs: number): Host {
   const id = idOf(at);
   const known = state.machines.hosts.get(id);
   if (known) return known;

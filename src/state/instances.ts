@@ -76,7 +76,7 @@ function addInstance(state: State, instance: Instance): LiveInstance {
 }
 
 /** The one that comes for a task; one that has joined has had its chance. */
-export function instanceFor(state: State, task: TaskId): LiveInstance | undefined {
+function instanceFor(state: State, task: TaskId): LiveInstance | undefined {
   for (const live of state.machines.instances.values()) {
     const { state: at, tasks } = live.instance;
     if (isWanted(at) && at !== 'JOINED' && tasks.includes(task)) return live;

@@ -1,10 +1,8 @@
 /** What providers bill for a pool's instances: its own account, beside what users are charged. */
+import { dayOf, HOUR_MS, monthOf } from '../core/money.ts';
 import type { Instance } from '../model/instance.ts';
 import type { PoolSpending } from '../model/poolSpending.ts';
 import type { State } from './state.ts';
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 export function spend(state: State, { pool }: Instance, micros: number, nowMs: number): void {
   let spending = state.machines.spending.get(pool);
@@ -24,7 +22,7 @@ export function spend(state: State, { pool }: Instance, micros: number, nowMs: n
 }
 
 const NOTHING = {
-  ...{ hourAtMs: 0, dayAtMs: 0, monthAtMs: 0 },
+  ...{ hour: 0, day: 0, month: 0 },
   ...{ hourMicros: 0, dayMicros: 0, monthMicros: 0, totalMicros: 0 },
 };
 
@@ -33,17 +31,14 @@ export function spendingNow(
   spending: PoolSpending | undefined,
   nowMs: number,
 ): Omit<PoolSpending, 'pool' | 'version'> {
-  const {
-    pool: _pool,
-    version: _version,
-    ...sums
-  } = spending ?? { ...NOTHING, pool: '', version: 0 };
-  const now = new Date(nowMs);
-  const hourAtMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS;
-  const dayAtMs = Math.floor(nowMs / DAY_MS) * DAY_MS;
-  const monthAtMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1);
-  if (sums.hourAtMs !== hourAtMs) Object.assign(sums, { hourAtMs, hourMicros: 0 });
-  if (sums.dayAtMs !== dayAtMs) Object.assign(sums, { dayAtMs, dayMicros: 0 });
-  if (sums.monthAtMs !== monthAtMs) Object.assign(sums, { monthAtMs, monthMicros: 0 });
-  return sums;
+  const sums = { ...NOTHING, ...spending };
+  const hour = Math.floor(nowMs / HOUR_MS);
+  const day = dayOf(nowMs);
+  const month = monthOf(nowMs);
+  return {
+    ...{ hour, day, month, totalMicros: sums.totalMicros },
+    hourMicros: sums.hour === hour ? sums.hourMicros : 0,
+    dayMicros: sums.day === day ? sums.dayMicros : 0,
+    monthMicros: sums.month === month ? sums.monthMicros : 0,
+  };
 }

@@ -1,12 +1,9 @@
 /** Random workers, tokens, clusters and readiness. */
 import * as fc from 'fast-check';
 import { HEALTH_SEVERITIES } from '../../src/model/health.ts';
-import { HOST_VERDICTS } from '../../src/model/host.ts';
-import { FAILURE_CLASSES, INSTANCE_STATES } from '../../src/model/instance.ts';
 import { ROLE_NAMES } from '../../src/model/roles.ts';
 import { TOKEN_KINDS } from '../../src/model/token.ts';
 import { WORKER_STATES } from '../../src/model/worker.ts';
-import { HOST_WORDS } from '../../src/protocol/pools.ts';
 import {
   bytes,
   defined,
@@ -14,7 +11,6 @@ import {
   map,
   ms,
   nullable,
-  page,
   scopes,
   small,
   text,
@@ -144,46 +140,3 @@ export const identity = fc.record({
 });
 
 export const policy = fc.record({ text, loadedAtMs: nullable(ms), problem: nullable(text) });
-
-const money = fc.record({ hour: bytes, day: bytes, month: bytes });
-export const pool = fc.record({
-  ...{ name: text, provider: text, mode: fc.constantFrom('agents' as const, 'job' as const) },
-  ...{ min: small, max: small, workers: small, coming: small, joined: small, leaving: small },
-  ...{ error: text, notBeforeMs: nullable(ms), listedAtMs: nullable(ms), listError: text },
-  ...{ notice: text, deviceHourMicros: bytes, cpuHourMicros: bytes, instanceHourMicros: bytes },
-  spent: fc.record({ hour: bytes, day: bytes, month: bytes, total: bytes }),
-  spendLimits: money,
-  others: fc.array(
-    fc.record({
-      ...{ handle: text, name: text, user: text, state: text, reason: text, where: text },
-    }),
-    { maxLength: 2 },
-  ),
-});
-
-export const instance = defined(
-  fc.record({
-    ...{ id: text, pool: text, provider: text, state: fc.constantFrom(...INSTANCE_STATES) },
-    failure: nullable(fc.constantFrom(...FAILURE_CLASSES)),
-    ...{ reason: text, handle: text, host: text, size: small, runAs: text, restarts: small },
-    workers: fc.array(text, { maxLength: 2 }),
-    tasks: fc.array(text, { maxLength: 2 }),
-    ...{ priceHourMicros: bytes, spentMicros: bytes, createdAtMs: ms },
-    ...{ startsAtMs: nullable(ms), endsAtMs: nullable(ms), requestedAtMs: nullable(ms) },
-    ...{ runningAtMs: nullable(ms), joinedAtMs: nullable(ms), destroyAtMs: nullable(ms) },
-    endedAtMs: nullable(ms),
-    script: fc.option(text, { nil: undefined }),
-  }),
-);
-
-export const host = fc.record({
-  ...{ id: text, pool: text, name: text, verdict: fc.constantFrom(...HOST_VERDICTS) },
-  ...{ avoided: text, penalty: fc.constantFrom(0, 0.5, 1.25), faults: small, good: small },
-  ...{ evidence: text, lastFaultAtMs: nullable(ms), lastSeenAtMs: ms, workers: small },
-});
-
-export const hostWord = fc.record({ host: word, word: fc.constantFrom(...HOST_WORDS) });
-
-export const instanceQuery = page.chain((one) =>
-  fc.record({ pool: word, ended: fc.boolean() }).map((more) => ({ ...one, ...more })),
-);

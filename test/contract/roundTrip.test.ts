@@ -10,6 +10,7 @@ import { createGrpcServer, type GrpcServer } from '../../src/protocol/grpc/serve
 import * as agent from './agentArbitraries.ts';
 import * as any from './arbitraries.ts';
 import * as fleet from './fleetArbitraries.ts';
+import * as pools from './poolArbitraries.ts';
 import * as schedule from './scheduleArbitraries.ts';
 
 const RUNS = 40;
@@ -87,13 +88,7 @@ const ARGUMENTS: Arguments = {
   revokeToken: fc.tuple(who, text),
   admit: fc.tuple(fleet.identity),
   setPriority: fc.tuple(who, text, fc.constantFrom(...PRIORITIES)),
-  listPools: fc.tuple(who),
-  lookAtPool: fc.tuple(who, text),
-  listInstances: fc.tuple(who, fleet.instanceQuery),
-  getInstance: fc.tuple(who, text),
-  destroyInstance: fc.tuple(who, text),
-  listHosts: fc.tuple(who),
-  setHost: fc.tuple(who, fleet.hostWord),
+  ...pools.ARGUMENTS,
   listTenants: fc.tuple(who),
   setTenant: fc.tuple(who, any.word, fc.record({ suspended: fc.boolean(), note: any.word })),
   listUsers: fc.tuple(who),
@@ -149,13 +144,7 @@ const RESULTS: Results = {
   revokeToken: fleet.token,
   admit: fc.option(principal, { nil: undefined }),
   setPriority: any.job,
-  listPools: fc.array(fleet.pool, { maxLength: 3 }),
-  lookAtPool: fleet.pool,
-  listInstances: any.pageOf(fleet.instance),
-  getInstance: fleet.instance,
-  destroyInstance: fleet.instance,
-  listHosts: fc.array(fleet.host, { maxLength: 3 }),
-  setHost: fleet.host,
+  ...pools.RESULTS,
   listTenants: fc.array(fleet.tenant, { maxLength: 3 }),
   setTenant: fleet.tenant,
   listUsers: fc.array(fleet.user, { maxLength: 3 }),

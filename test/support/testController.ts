@@ -139,9 +139,9 @@ export class TestController {
 
   /** A step in progress may wait for a provider, which takes its time. */
   async #passUntil(closing: Promise<void>): Promise<void> {
-    let closed = false;
-    void closing.then(() => (closed = true));
-    while (!closed) await this.clock.advance(1000);
+    const closed = { yet: false };
+    void closing.then(() => (closed.yet = true));
+    while (!closed.yet) await this.clock.advance(1000);
   }
 
   /** Nothing more of it reaches the disk; start() is the next process. */

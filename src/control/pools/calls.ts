@@ -2,7 +2,7 @@
 import type { Clock } from '../../lib/clock.ts';
 
 /** No call of a provider is waited for longer. */
-export const CALL_TIMEOUT_MS = 60_000;
+const CALL_TIMEOUT_MS = 60_000;
 
 export async function withinTime<Result>(
   clock: Clock,

@@ -1,4 +1,4 @@
-/** Machines that come by themselves: the real controller and database, a fake provider, its time. */
+/** Machines that come by themselves: the real controller, a real database, a fake provider. */
 import { afterEach, describe, expect, test } from 'vitest';
 import { FleetWorld, type FleetWorldOptions } from '../../../test/support/fleetWorld.ts';
 import type { TestAgent } from '../../../test/support/testController.ts';
@@ -15,7 +15,7 @@ async function open(options: FleetWorldOptions = {}): Promise<FleetWorld> {
 const work = { pool: 'rented', resources: { cpuMillis: 8000 } };
 
 describe('a pool that grows', () => {
-  test('work that fits nowhere brings a machine, runs there, and the machine goes when idle', async () => {
+  test('what fits nowhere brings a machine, runs there, and the machine goes again', async () => {
     const { test: lab, account } = await open();
     const [job = ''] = await lab.submit(work);
     await world.pass(3);
@@ -31,7 +31,7 @@ describe('a pool that grows', () => {
     expect(world.instances()).toEqual([]);
   });
 
-  test('one sized for a task: worker and nomination appear together, nobody else gets it', async () => {
+  test('one sized for a task: worker and nomination appear together', async () => {
     const { test: lab } = await open({ settings: { mode: 'job' } });
     const [job = ''] = await lab.submit({ ...work, resources: { cpuMillis: 4000 } });
     await world.pass(1);
@@ -49,6 +49,13 @@ describe('a pool that grows', () => {
     expect(world.instances()).toMatchObject([{ workers: 3, state: 'JOINED' }]);
     const attempts = await lab.clock.run(lab.it.listAttempts(lab.admin, job, { limit: 10 }));
     expect(attempts.items).toHaveLength(3);
+  });
+
+  test('machines that have less than was promised do not come one after the other', async () => {
+    const { test: lab, account } = await open({ settings: { largestWorker: { cpus: 64 } } });
+    await lab.submit({ ...work, resources: { cpuMillis: 32_000 } });
+    await world.pass(400, 2);
+    expect(account.machines.size).toBe(1);
   });
 
   test('its min is kept, its max not exceeded', async () => {
@@ -100,7 +107,7 @@ describe('what goes wrong', () => {
     expect(account.existing()).toHaveLength(1);
   });
 
-  test('one that never joins is stalled: ended, held against its host, and another comes', async () => {
+  test('one that never joins: ended, held against its host, another comes', async () => {
     const { test: lab, account, faults } = await open();
     faults.next('machine: never joins');
     await lab.submit(work);
@@ -135,7 +142,7 @@ describe('what goes wrong', () => {
     expect(items.length).toBeGreaterThan(1);
   });
 
-  test('a controller that dies with an intent on disk: nothing is doubled, nothing is lost', async () => {
+  test('a controller that dies with an intent on disk: nothing doubled, nothing lost', async () => {
     const { test: lab, account } = await open();
     await lab.submit(work);
     await lab.clock.advance(1000);

@@ -62,7 +62,7 @@ export type Verdict =
   | { kind: 'gone'; failure: FailureClass | null; reason: string };
 
 /** A provider may take so long to show what it has just taken. */
-export const LISTING_LAG_MS = 60_000;
+const LISTING_LAG_MS = 60_000;
 /** Ends and starts are told anew only when they move by more: each telling is a row. */
 const END_MOVED_MS = 5000;
 const START_MOVED_MS = 60_000;
@@ -85,7 +85,9 @@ function judgeAbsent({ instance, launching }: Look, nowMs: number): Verdict {
   const { state } = instance;
   if (launching) return { kind: 'as-is' };
   const askedAtMs = instance.requestedAtMs ?? instance.createdAtMs;
-  const fresh = instance.handle === '' || state === 'REQUESTED' || state === 'INTENDED';
+  // One that is to go may appear yet: then nobody wants it, and it is ended as a stranger.
+  const wanted = state !== 'DESTROYING';
+  const fresh = wanted && (instance.handle === '' || state === 'REQUESTED' || state === 'INTENDED');
   if (fresh && nowMs - askedAtMs < LISTING_LAG_MS) return { kind: 'as-is' };
   const reason =
     state === 'INTENDED'
@@ -106,7 +108,8 @@ function whyDestroy(
     return { failure: null, reason: `its provider ends it: ${sight.reason}` };
   }
   if (state === 'DRAINING' && empty) return { failure: null, reason: instance.reason };
-  if (state === 'JOINED' && workers === 0 && sight.restarts <= instance.restarts) {
+  const there = sight.restarts <= instance.restarts && sight.phase !== 'queued';
+  if (state === 'JOINED' && workers === 0 && there) {
     return { failure: 'INFRA_FATAL', reason: 'its worker was lost' };
   }
   const since = runningAtMs ?? (queues ? null : requestedAtMs);
@@ -147,7 +150,8 @@ function moved(old: number | null, now: number | null, byMs: number): boolean {
 
 function moveOf({ state, restarts }: Instance, sight: Sight): News['move'] {
   const started = state === 'BOOTING' || state === 'PROBING' || state === 'JOINED';
-  if (started && sight.restarts > restarts) return 'restart';
+  // Whoever waits again has left its machine, counted or not.
+  if (started && (sight.restarts > restarts || sight.phase === 'queued')) return 'restart';
   if (sight.phase === 'queued') return state === 'INTENDED' ? 'request' : undefined;
   return state === 'INTENDED' || state === 'REQUESTED' ? 'boot' : undefined;
 }

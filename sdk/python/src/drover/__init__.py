@@ -10,7 +10,8 @@ from .job import Job, ResultFile
 from .logs import LogRecord
 from .metrics import log_metrics
 from .options import JobOptions
-from .views import AttemptView, EventView, JobSpec, JobView, TaskView, WhyView, WorkerView
+from .fleet import WorkerView
+from .views import AttemptView, EventView, JobSpec, JobView, TaskView, WhyView
 
 __all__ = [
     "AttemptView",

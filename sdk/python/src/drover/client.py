@@ -27,7 +27,8 @@ from .http import Query, Transport
 from .job import Job
 from .options import Command, InputSource, JobOptions, build_spec
 from .remote import CALL_INPUT, RUNTIME_INPUT
-from .views import InputSpec, JobSpec, JobView, WhyView, WorkerView
+from .fleet import WorkerView
+from .views import InputSpec, JobSpec, JobView, WhyView
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack

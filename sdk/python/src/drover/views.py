@@ -280,25 +280,3 @@ class WhyView(TypedDict):
     suggestions: List[str]
     tasks: Dict[str, int]
     atMs: int
-
-
-class WorkerView(TypedDict):
-    id: str
-    name: str
-    pool: str
-    state: str
-    draining: bool
-    address: str
-    network: str
-    attributes: Dict[str, str]
-    agentVersion: str
-    joinedAtMs: int
-    lastSeenAtMs: Optional[int]
-    host: str
-    instance: Optional[str]
-    endsAtMs: Optional[int]
-    problems: List[Dict[str, Any]]
-    attempts: int
-    total: Dict[str, int]
-    free: Dict[str, int]
-    devices: List[Dict[str, Any]]
