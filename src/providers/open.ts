@@ -4,6 +4,8 @@ import type { Log } from '../lib/log.ts';
 import { providerOf, type PoolSettings, type ProviderKind } from '../model/poolSettings.ts';
 import type { Provider } from './contract.ts';
 import { createSaladProvider } from './salad/provider.ts';
+import { createSlurmProvider } from './slurm/provider.ts';
+import type { openSlurmSites } from './slurm/site.ts';
 
 export interface OpenedProvider {
   kind: ProviderKind;
@@ -12,6 +14,8 @@ export interface OpenedProvider {
   longestMs: number;
   /** One user's work never runs in another's allocation. */
   perUser: boolean;
+  /** What its agents say that they are on unless the pool says otherwise; empty: nothing. */
+  network: string;
 }
 
 export interface ProviderOptions {
@@ -19,6 +23,7 @@ export interface ProviderOptions {
   settings: PoolSettings;
   /** Machines of other clusters in the same place are none of ours. */
   clusterId: string;
+  slurmSites: ReturnType<typeof openSlurmSites>;
   clock: Clock;
   log: Log;
 }
@@ -30,7 +35,24 @@ export function openProvider(options: ProviderOptions): OpenedProvider | undefin
   const { salad } = options.settings;
   if (salad) {
     const provider = createSaladProvider({ ...options, settings: salad, env: process.env });
-    return { kind, provider, longestMs: 0, perUser: false };
+    return { kind, provider, longestMs: 0, perUser: false, network: '' };
   }
+  const { slurm } = options.settings;
+  if (slurm) return openSlurm(options, slurm);
   throw new Error(`no provider ${kind}`);
+}
+
+function openSlurm(
+  { pool, slurmSites, clusterId, clock, log }: ProviderOptions,
+  settings: NonNullable<PoolSettings['slurm']>,
+): OpenedProvider {
+  const site = slurmSites.site(settings.site);
+  if (!site) throw new Error(`pool ${pool}: there is no site ${settings.site}`);
+  return {
+    kind: 'slurm',
+    provider: createSlurmProvider({ pool, settings, site, clusterId, clock, log }),
+    longestMs: settings.timeLimitMs,
+    perUser: settings.userMap === 'submit-as-user',
+    network: `slurm:${settings.site}`,
+  };
 }
