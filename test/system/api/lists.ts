@@ -7,6 +7,12 @@
 /** Anybody may call these; they hold nothing of anybody. */
 export const OPEN = [
   'GET /healthz',
+  // The agent as one file, and how it joins: without a token it is good for nothing.
+  'GET /install/agent',
+  'GET /install/agent.gz',
+  'GET /install/agent.sha256',
+  'GET /install/join.sh',
+  'GET /install/version',
   'GET /openapi.json',
   'GET /readyz',
   'GET /reference',

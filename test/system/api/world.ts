@@ -67,6 +67,8 @@ export async function startApiWorld(): Promise<ApiWorld> {
     env: {
       DROVER_LIMITS_RATE_FAILURES_PER_ADDRESS: '0',
       DROVER_FLEET_POOLS: JSON.stringify({ [POOL]: UNREACHABLE }),
+      // Random calls need not move an agent of a hundred megabytes that somebody made here.
+      DROVER_SERVER_INSTALL_FOLDER: '/nonexistent',
     },
   });
   try {
