@@ -85,7 +85,24 @@ export function createPoolStep(options: PoolStepOptions): () => Promise<void> {
       linkWorkers(one);
     }
     machines = listed;
+    for (const machine of unknown) ownUp(machine);
     reap(unknown, nowMs);
+  }
+
+  /** Where machines bear no label, one may have come and taken work before we knew of it. */
+  function ownUp({ handle, phase }: Machine): void {
+    if (provider.capabilities.labels || phase !== 'running') return;
+    for (const { worker, attempts } of state.workers.values()) {
+      if (worker.pool !== name || worker.instance !== null || attempts.size === 0) continue;
+      if (worker.attributes[HANDLE] !== handle) continue;
+      mutate({
+        ...{ kind: 'intend', pool: name, max: settings.max, count: 1, workers: 1, tasks: [] },
+        ...{ resources: worker.resources, runAs: '', timeLimitMs: 0 },
+        priceHourMicros: Math.round(settings.pricePerInstanceHour * 1_000_000),
+        reason: `worker ${worker.name} came by itself and has work`,
+      });
+      return;
+    }
   }
 
   function lookAt(live: LiveInstance, sight: Machine | undefined): Look {
