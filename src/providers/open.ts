@@ -38,12 +38,11 @@ export interface ProviderOptions {
 export function openProvider(options: ProviderOptions): OpenedProvider | undefined {
   const kind = providerOf(options.settings);
   if (kind === undefined) return undefined;
-  const { salad, ssh } = options.settings;
+  const { salad, slurm, ssh } = options.settings;
   if (salad) {
     const provider = createSaladProvider({ ...options, settings: salad, env: process.env });
     return { kind, provider, longestMs: 0, perUser: false, network: '' };
   }
-  const { slurm } = options.settings;
   if (slurm) return openSlurm(options, slurm);
   if (ssh) {
     const provider = createSshProvider({ ...options, settings: ssh, random: systemRandom });
