@@ -33,6 +33,8 @@ const login = z.strictObject({
 export const slurmSite = z.strictObject({
   /** Left out: the controller itself runs on the login node. */
   ssh: login.optional(),
+  /** It is reached by a connector that a user started on its login node, and by nothing else. */
+  connector: z.boolean().default(false),
   /** Where sbatch, squeue, scancel, scontrol and sinfo are; empty: on the path. */
   commandFolder: text.default(''),
   /** SLURM_CONF for these commands; empty: as the site has it. */
@@ -109,7 +111,10 @@ export function checkSlurm(
   { sites, pools }: Fleet,
   fail: (setting: string, message: string) => void,
 ): void {
-  for (const [name, { ssh, become }] of Object.entries(sites)) {
+  for (const [name, { ssh, connector, become }] of Object.entries(sites)) {
+    if (connector && ssh) {
+      fail(`fleet.sites.${name}.connector`, 'a site is reached by ssh or by a connector');
+    }
     if (become === 'login' && !ssh) {
       fail(`fleet.sites.${name}.become`, 'login needs ssh; sudo and runuser do without it');
     }

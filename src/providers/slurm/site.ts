@@ -38,6 +38,8 @@ export interface SiteCommand {
 export interface SiteOptions {
   name: string;
   settings: SlurmSiteSettings;
+  /** Shells of sites that are reached by a connector alone. */
+  connectors?: { shell(site: string): RemoteShell };
   /** How long a login node that did not let us in is left alone. */
   backoff?: Backoff;
   clock: Clock;
@@ -57,16 +59,19 @@ const AT_HOME = 'USER=$(id -un); LOGNAME=$USER; eval "HOME=~$USER"; export HOME 
 const GO_HOME = 'cd "$HOME" 2>/dev/null || cd /; ';
 
 export function openSlurmSite(options: SiteOptions): SlurmSite {
-  const { name, settings, backoff, clock, random, log } = options;
+  const { name, settings, connectors, backoff, clock, random, log } = options;
   const shells = new Map<string, RemoteShell>();
   const open = (user: string): RemoteShell => {
     const known = shells.get(user);
     if (known) return known;
-    const { ssh } = settings;
+    const { ssh, connector } = settings;
+    if (connector && !connectors) throw new Error(`site ${name}: there are no connectors here`);
     const rest = { clock, random, log, ...(backoff ? { backoff } : {}) };
-    const shell = ssh
-      ? createSshShell({ destination: { ...ssh, user: user || ssh.user }, ...rest })
-      : createLocalShell(rest);
+    const shell =
+      (connector && connectors?.shell(name)) ||
+      (ssh
+        ? createSshShell({ destination: { ...ssh, user: user || ssh.user }, ...rest })
+        : createLocalShell(rest));
     shells.set(user, shell);
     return shell;
   };
