@@ -1,6 +1,6 @@
 /**
- * What a site does to running work: nodes go, Slurm ends, requeues or forgets jobs, its controller is
- * away. All work is done in the end, each task once, and nothing of it stays in the queue.
+ * What a site does to running work: nodes go, Slurm ends, requeues or forgets jobs, its controller
+ * is away. All work is done in the end, each task once, and nothing of it stays in the queue.
  * LONG=1 keeps the controller away for a minute.
  */
 import path from 'node:path';

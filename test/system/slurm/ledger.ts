@@ -1,11 +1,11 @@
 /**
- * A file to which tasks write when they begin and when they are done, so that a test can say of each
- * that it ran, that it was done once, and that no two attempts of it ever ran at the same time.
+ * A file to which tasks write when they begin and when they are done, so that a test can say of
+ * each that it ran, that it was done once, and that no two attempts ran at the same time.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
-export interface LedgerLine {
+interface LedgerLine {
   task: string;
   /** `twice`: it began while another attempt still ran. */
   what: 'begin' | 'done' | 'twice';
