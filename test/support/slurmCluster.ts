@@ -88,8 +88,6 @@ async function endJobs(slurm: Slurm, { client }: TestServer): Promise<void> {
     if (left.length > 0) await slurm.run(['scancel', ...left.map(({ id }) => id)]);
     return left.length === 0;
   });
-  const workers = async (): Promise<number> => (await client.listWorkers({})).items.length;
-  await until('its agents are gone', async () => (await workers()) === 0);
 }
 
 async function getData<Data>(server: TestServer, where: string): Promise<Data> {

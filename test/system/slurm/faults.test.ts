@@ -62,7 +62,7 @@ describe.runIf(slurmIsHere())('faults of a real Slurm', { timeout: LIMIT_MS }, (
   afterAll(() => cluster?.close());
 
   test('a requeue by Slurm itself is recognised: the same job brings the agent again', async () => {
-    const job = await submit(4, { pool: 'again' });
+    const job = await submit(8, { pool: 'again' });
     await begun(job);
     const [first] = await live('again');
     await cluster.slurm.ask('scontrol', 'requeue', first?.id ?? '');
