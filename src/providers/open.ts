@@ -3,6 +3,8 @@ import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { providerOf, type PoolSettings, type ProviderKind } from '../model/poolSettings.ts';
 import type { Provider } from './contract.ts';
+import { createSlurmProvider } from './slurm/provider.ts';
+import type { openSlurmSites } from './slurm/site.ts';
 
 export interface OpenedProvider {
   kind: ProviderKind;
@@ -18,6 +20,7 @@ export interface ProviderOptions {
   settings: PoolSettings;
   /** Machines of other clusters in the same place are none of ours. */
   clusterId: string;
+  slurmSites: ReturnType<typeof openSlurmSites>;
   clock: Clock;
   log: Log;
 }
@@ -26,5 +29,21 @@ export interface ProviderOptions {
 export function openProvider(options: ProviderOptions): OpenedProvider | undefined {
   const kind = providerOf(options.settings);
   if (kind === undefined) return undefined;
+  const { slurm } = options.settings;
+  if (slurm) return openSlurm(options, slurm);
   throw new Error(`no provider ${kind}`);
+}
+
+function openSlurm(
+  { pool, slurmSites, clusterId, clock, log }: ProviderOptions,
+  settings: NonNullable<PoolSettings['slurm']>,
+): OpenedProvider {
+  const site = slurmSites.site(settings.site);
+  if (!site) throw new Error(`pool ${pool}: there is no site ${settings.site}`);
+  return {
+    kind: 'slurm',
+    provider: createSlurmProvider({ pool, settings, site, clusterId, clock, log }),
+    longestMs: settings.timeLimitMs,
+    perUser: settings.userMap === 'submit-as-user',
+  };
 }
