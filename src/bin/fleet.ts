@@ -32,7 +32,9 @@ export function openFleet(
   const slurmSites = openSlurmSites(fleet.sites, { ...common, random: systemRandom });
   for (const [name, settings] of Object.entries(fleet.pools)) {
     const opened = openProvider({ pool: name, settings, slurmSites, ...common });
-    if (opened) pools.push({ ...opened, name, settings, policy: poolPolicy(name, settings) });
+    if (!opened) continue;
+    const scaling = { ...settings, network: settings.network || opened.network };
+    pools.push({ ...opened, name, settings: scaling, policy: poolPolicy(name, settings) });
   }
   let home: Home | null = null;
   return {

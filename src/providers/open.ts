@@ -13,6 +13,8 @@ export interface OpenedProvider {
   longestMs: number;
   /** One user's work never runs in another's allocation. */
   perUser: boolean;
+  /** What its agents say that they are on unless the pool says otherwise; empty: nothing. */
+  network: string;
 }
 
 export interface ProviderOptions {
@@ -45,5 +47,6 @@ function openSlurm(
     provider: createSlurmProvider({ pool, settings, site, clusterId, clock, log }),
     longestMs: settings.timeLimitMs,
     perUser: settings.userMap === 'submit-as-user',
+    network: `slurm:${settings.site}`,
   };
 }

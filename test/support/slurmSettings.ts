@@ -93,7 +93,8 @@ function confOf(root: string, files: SlurmFiles, ports: SlurmPorts, options: Slu
     `SlurmctldPort=${ports.controller}`,
     `SlurmUser=${user}`,
     `SlurmdUser=${user}`,
-    `AuthInfo=socket=${files.mungeSocket}`,
+    // A requeued job waits until its credentials have run out, otherwise two minutes.
+    `AuthInfo=socket=${files.mungeSocket},cred_expire=5`,
     `StateSaveLocation=${root}/state`,
     `SlurmdSpoolDir=${root}/spool/%n`,
     `SlurmctldPidFile=${root}/slurmctld.pid`,

@@ -102,7 +102,7 @@ function whyDestroy(
 ): { failure: FailureClass | null; reason: string } | null {
   const { state, runningAtMs, requestedAtMs } = instance;
   if (sight.failure) return { failure: sight.failure, reason: sight.reason };
-  if (sight.phase === 'ending') {
+  if (sight.phase === 'ending' && !isPutBack(instance, sight)) {
     return { failure: null, reason: `its provider ends it: ${sight.reason}` };
   }
   if (state === 'DRAINING' && empty) return { failure: null, reason: instance.reason };
@@ -116,6 +116,14 @@ function whyDestroy(
     return { failure: 'STALLED', reason };
   }
   return null;
+}
+
+/**
+ * Its provider starts it again by itself: what is ending is only its last run. One that has not
+ * started, as far as we know, is as well left alone: soon it is listed as over or as waiting.
+ */
+function isPutBack({ state, restarts }: Instance, sight: Sight): boolean {
+  return sight.restarts > restarts || (state === 'REQUESTED' && sight.restarts > 0);
 }
 
 function newsOf(instance: Instance, sight: Sight, rules: Rules, nowMs: number): News | null {
@@ -148,7 +156,8 @@ function moved(old: number | null, now: number | null, byMs: number): boolean {
 function moveOf({ state, restarts }: Instance, sight: Sight): News['move'] {
   const started = state === 'BOOTING' || state === 'PROBING' || state === 'JOINED';
   if (started && sight.restarts > restarts) return 'restart';
-  if (sight.phase === 'queued') return state === 'INTENDED' ? 'request' : undefined;
+  const waits = sight.phase === 'queued' || sight.phase === 'ending';
+  if (waits) return state === 'INTENDED' ? 'request' : undefined;
   return state === 'INTENDED' || state === 'REQUESTED' ? 'boot' : undefined;
 }
 

@@ -80,8 +80,12 @@ export function readTime(text: string): number | null {
   return Number.isFinite(time) ? time : null;
 }
 
-/** `1-02:03:04`, `02:03:04`, `03:04`; null for UNLIMITED, NOT_SET and the like. */
+/**
+ * `1-02:03:04`, `02:03:04`, `03:04`; null for UNLIMITED, NOT_SET and the like. Of a job that is over
+ * its limit and not yet ended Slurm prints INVALID: nothing is left.
+ */
 export function readSpan(text: string): number | null {
+  if (text.trim() === 'INVALID') return 0;
   const match = /^(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)$/.exec(text.trim());
   if (!match) return null;
   const [days = 0, hours = 0, minutes = 0, seconds = 0] = match.slice(1).map((n) => Number(n ?? 0));
