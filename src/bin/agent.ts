@@ -76,6 +76,7 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
   spool.follow(outputs);
   shutdown.add(() => spool.close());
   const tunnels = createTunnelDialer({
+    homeUrl: settings.agent.dialHome ? url : undefined,
     kinds: tunnelKinds({ execContext: (uid) => runtime.execContext(uid), clock, log }),
     clock,
     random,

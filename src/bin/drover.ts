@@ -3,7 +3,7 @@ import type { SimulationRequest } from '../protocol/simulation.ts';
 
 const [name = '', ...args] = process.argv.slice(2);
 // Each loads what it needs and no more: a command is over in the time the other half would take.
-if (['up', 'controller', 'gateway', 'agent'].includes(name)) {
+if (['up', 'controller', 'gateway', 'agent', 'connector'].includes(name)) {
   const { isRole, runRole } = await import('./roles.ts');
   // A role has closed its parts by hand; whatever else would keep the process alive must not.
   if (isRole(name)) process.exit(await runRole(name, args));

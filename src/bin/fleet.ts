@@ -1,4 +1,5 @@
 /** Pools that bring machines by themselves, built from the settings. */
+import type { ConnectorSites } from '../control/connectors.ts';
 import type { Launching } from '../control/pools/launching.ts';
 import { createJoinSecrets } from '../control/pools/joinSecrets.ts';
 import type { ManagedPool } from '../control/pools/pool.ts';
@@ -7,6 +8,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { systemRandom } from '../lib/random.ts';
 import type { Settings } from '../model/settings.ts';
+import { Connectors } from '../providers/remote/connectors.ts';
 import { openProvider } from '../providers/open.ts';
 import { openSlurmSites } from '../providers/slurm/site.ts';
 
@@ -18,6 +20,7 @@ export interface Home {
 export interface FleetParts {
   pools: ManagedPool[];
   launching: Launching;
+  connectors: ConnectorSites;
   /** Where launched agents dial, once it is known. */
   tellHome(home: Home): void;
   close(): Promise<void>;
@@ -29,7 +32,9 @@ export function openFleet(
   common: { clusterId: string; clock: Clock; log: Log },
 ): FleetParts {
   const pools: ManagedPool[] = [];
-  const slurmSites = openSlurmSites(fleet.sites, { ...common, random: systemRandom });
+  const connectors = new Connectors(common.clock, systemRandom);
+  const parts = { ...common, connectors, random: systemRandom };
+  const slurmSites = openSlurmSites(fleet.sites, parts);
   for (const [name, settings] of Object.entries(fleet.pools)) {
     const opened = openProvider({ pool: name, settings, slurmSites, ...common });
     if (!opened) continue;
@@ -39,6 +44,10 @@ export function openFleet(
   let home: Home | null = null;
   return {
     pools,
+    connectors: {
+      exchange: (site, exchange) => connectors.exchange(site, exchange),
+      siteOf: (pool) => fleet.pools[pool]?.slurm?.site,
+    },
     launching: { joinSecrets: createJoinSecrets(secret), agent: () => home },
     tellHome(told) {
       home = told;
@@ -46,6 +55,7 @@ export function openFleet(
     async close() {
       for (const { provider } of pools) await provider.close();
       await slurmSites.close();
+      connectors.close();
     },
   };
 }

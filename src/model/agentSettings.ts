@@ -12,6 +12,8 @@ export const agentSettings = section({
   instance: z.string().max(255).default(''),
   /** Without contact for this long it ends itself; 0: never. */
   selfDestructAfterMs: z.int().min(0).default(0),
+  /** Also tunnels to other gateways go by the URL it joined at: nothing else can be reached. */
+  dialHome: z.boolean().default(false),
   address: z.string().max(255).default(''),
   network: z.string().max(255).default(''),
   dataDir: text.default(''),

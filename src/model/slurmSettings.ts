@@ -8,6 +8,11 @@ const word = z
   .max(255)
   .regex(/^[^\p{Cc}\s-][^\p{Cc}]*$|^$/u, 'starts with a letter or digit, on one line');
 
+const webUrl = text.refine(
+  (url) => url === '' || (URL.canParse(url) && /^https?:\/\/[^/@?#]+\/?$/.test(url)),
+  'is not a URL like http://login1:7071',
+);
+
 const unixAccount = z
   .string()
   .max(64)
@@ -33,6 +38,10 @@ const login = z.strictObject({
 export const slurmSite = z.strictObject({
   /** Left out: the controller itself runs on the login node. */
   ssh: login.optional(),
+  /** Nobody gets in from here: `drover connector`, started there by a user, runs the commands. */
+  connector: z.boolean().default(false),
+  /** Where agents of the site dial: a connector's listener; empty: the gateway itself. */
+  connectorUrl: webUrl.default(''),
   /** Where sbatch, squeue, scancel, scontrol and sinfo are; empty: on the path. */
   commandFolder: text.default(''),
   /** SLURM_CONF for these commands; empty: as the site has it. */
@@ -109,7 +118,10 @@ export function checkSlurm(
   { sites, pools }: Fleet,
   fail: (setting: string, message: string) => void,
 ): void {
-  for (const [name, { ssh, become }] of Object.entries(sites)) {
+  for (const [name, { ssh, become, connector }] of Object.entries(sites)) {
+    if (connector && ssh) {
+      fail(`fleet.sites.${name}.connector`, 'a site is reached by ssh or by a connector, not both');
+    }
     if (become === 'login' && !ssh) {
       fail(`fleet.sites.${name}.become`, 'login needs ssh; sudo and runuser do without it');
     }

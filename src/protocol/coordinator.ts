@@ -17,6 +17,7 @@ import type {
   JoinRequest,
 } from './agent.ts';
 import type { LogAck, LogChunk, SyncReply, SyncRequest } from './agent.ts';
+import type { ExchangeReply, ExchangeRequest } from './connector.ts';
 import type { DataInput, DataView } from './dataSets.ts';
 import type { ClusterView, CreateToken, TokenView, WorkerView } from './fleet.ts';
 import type {
@@ -223,6 +224,9 @@ export interface Coordinator extends PoolCalls {
    */
   attemptTokens(workerToken: string, uid: string): Promise<AttemptTokens>;
 
+  /** A connector brings results and fetches commands of its site; held for some where it waits. */
+  exchangeCommands(joinToken: string, request: ExchangeRequest): Promise<ExchangeReply>;
+
   /** A gateway says where agents reach its tunnel; the lease must be renewed. */
   registerGateway(url: string, leaseMs: number): Promise<void>;
   /** Asks the worker that runs this task's live attempt to dial `gatewayUrl`. */
@@ -290,6 +294,7 @@ export const COORDINATOR_CALLS = [
   'attemptAccess',
   'attemptSecrets',
   'attemptTokens',
+  'exchangeCommands',
   'registerGateway',
   'openTunnel',
   'readiness',

@@ -74,6 +74,7 @@ async function boot(): Promise<void> {
   const controller = createController({
     snapshot,
     fleet,
+    connectors: fleet.connectors,
     storeKind: options.store.kind,
     writer: writer.calls,
     history: historyClient(reader.calls),

@@ -85,7 +85,8 @@ async function submit(
   };
   const options = sbatchOptions(asked);
   const { agentCommand, scratch } = settings;
-  const program = { batch, site: site.name, agentCommand, scratch };
+  const { connectorUrl } = site.settings;
+  const program = { batch, site: site.name, agentCommand, scratch, connectorUrl };
   const rendered = renderTemplate({ asked, program, clusterId, options });
   if (rendered.kind === 'failed') return maybe(wasSent, refused('configuration', rendered.reason));
   const found = new Map(ownJobs(before.jobs, names).map(({ label, job }) => [label, job.id]));

@@ -1,11 +1,12 @@
 /**
- * One Slurm installation: its commands, run on this machine or over one held ssh connection that
- * all pools of the site share, as the team's account or as one of its users.
+ * One Slurm installation: its commands, run on this machine, over one held ssh connection that all
+ * pools of the site share, or by a connector there; as the team's account or as one of its users.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Random } from '../../lib/random.ts';
 import type { SlurmSiteSettings } from '../../model/slurmSettings.ts';
+import type { Connectors } from '../remote/connectors.ts';
 import type { RemoteShell, RunResult } from '../remote/contract.ts';
 import { createLocalShell } from '../remote/localShell.ts';
 import type { Backoff } from '../remote/sshConnection.ts';
@@ -40,6 +41,8 @@ export interface SiteOptions {
   settings: SlurmSiteSettings;
   /** How long a login node that did not let us in is left alone. */
   backoff?: Backoff;
+  /** Those that stand at sites which nobody reaches from here. */
+  connectors: Connectors;
   clock: Clock;
   random: Random;
   log: Log;
@@ -57,16 +60,17 @@ const AT_HOME = 'USER=$(id -un); LOGNAME=$USER; eval "HOME=~$USER"; export HOME 
 const GO_HOME = 'cd "$HOME" 2>/dev/null || cd /; ';
 
 export function openSlurmSite(options: SiteOptions): SlurmSite {
-  const { name, settings, backoff, clock, random, log } = options;
+  const { name, settings, backoff, connectors, clock, random, log } = options;
   const shells = new Map<string, RemoteShell>();
   const open = (user: string): RemoteShell => {
     const known = shells.get(user);
     if (known) return known;
     const { ssh } = settings;
     const rest = { clock, random, log, ...(backoff ? { backoff } : {}) };
+    const there = settings.connector ? connectors.shell(name) : createLocalShell(rest);
     const shell = ssh
       ? createSshShell({ destination: { ...ssh, user: user || ssh.user }, ...rest })
-      : createLocalShell(rest);
+      : there;
     shells.set(user, shell);
     return shell;
   };
