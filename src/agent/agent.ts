@@ -14,8 +14,8 @@ import type {
   Timers,
   TunnelOrder,
 } from '../protocol/agent.ts';
-import type { CacheReport } from './cache/report.ts';
 import { describe } from './identity.ts';
+import type { Report } from './reports.ts';
 import type { Runtime } from './runtimes/contract.ts';
 
 export interface AgentTransport {
@@ -50,8 +50,8 @@ export interface AgentOptions {
   clock: Clock;
   random: Random;
   log: Log;
-  /** What of its cache is still to be told; absent: it has none. */
-  cacheReport?: CacheReport;
+  /** What else is to be told, of its cache and its health; absent: nothing. */
+  report?: Report;
   onTunnel: (order: TunnelOrder) => void;
   onCheckpoint?: (uid: string) => void;
   /** Attempts have begun, ended or changed: for the spool. */
@@ -106,7 +106,7 @@ export function startAgent(options: AgentOptions): Agent {
     options.identityFile.save(identity);
     options.onJoined?.(identity.worker);
   }
-  runtime.onChange(() => changed());
+  for (const source of [runtime, options.report]) source?.onChange(() => changed());
   leaseTimer = clock.setTimer(LEASE_CHECK_MS, checkLeases);
   clock.soon(() => void cycle());
 
@@ -174,7 +174,7 @@ export function startAgent(options: AgentOptions): Agent {
 
   async function exchange(as: Identity): Promise<void> {
     const sentBootMs = clock.bootMs();
-    const news = options.cacheReport?.news(as.worker, seen.epoch);
+    const news = options.report?.news(as.worker, seen.epoch);
     const reply = await transport.sync(as.token, {
       worker: as.worker,
       bootId: options.registration.bootId,
@@ -183,7 +183,7 @@ export function startAgent(options: AgentOptions): Agent {
       epoch: seen.epoch,
       observed: runtime.list().map((attempt) => attempt.observation),
       wait: true,
-      ...(news && { held: news.held }),
+      ...news?.parts,
     });
     news?.told(reply.epoch);
     if (closed || identity !== as) return;

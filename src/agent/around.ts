@@ -19,11 +19,11 @@ export function createAround(steps: readonly Step[]): Around {
       const ends = steps.flatMap((step) => step.watch?.(started) ?? []);
       return ends.length === 0 ? undefined : () => ends.forEach((end) => end());
     },
-    needsFinish: (order, home) => steps.some((step) => step.needsFinish?.(order, home)),
+    needsFinish: (...one) => steps.some((step) => step.needsFinish?.(...one)),
     async finish(finish) {
       const all: Kept[] = [];
       for (const step of steps) {
-        if (!step.needsFinish?.(finish.order, finish.home)) continue;
+        if (!step.needsFinish?.(finish.order, finish.home, finish.how)) continue;
         all.push((await step.finish?.(finish)) ?? {});
       }
       return merge(all);

@@ -22,7 +22,8 @@ const CONNECT_TIMEOUT_MS = 5000;
 /** A parked sync, the one that overtakes it, and logs. */
 const CONNECTIONS = 4;
 
-export function httpTransport(url: string): HttpTransport {
+/** `onDate` is told the server's time with every reply, as HTTP writes it. */
+export function httpTransport(url: string, onDate?: (header: string) => void): HttpTransport {
   const dispatcher = new Connections({
     connections: CONNECTIONS,
     connect: tlsConnector(CONNECT_TIMEOUT_MS),
@@ -37,6 +38,8 @@ export function httpTransport(url: string): HttpTransport {
       headers: { authorization: `Bearer ${token}`, 'content-type': type },
       body,
     });
+    const { date } = response.headers;
+    if (typeof date === 'string') onDate?.(date);
     const text = await response.body.text();
     if (response.statusCode === 200) return JSON.parse(text) as unknown;
     throw problemOf(response.statusCode, text);

@@ -4,10 +4,11 @@ import { hostname, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { startAgent } from '../agent/agent.ts';
 import { createAround } from '../agent/around.ts';
-import { detectResources } from '../agent/devices/detect.ts';
+import { detectResources, type Detected } from '../agent/devices/detect.ts';
 import { bootId, machineId } from '../agent/devices/machine.ts';
 import { parseResources } from '../agent/devices/parse.ts';
 import { identityFile } from '../agent/identity.ts';
+import { joinReports } from '../agent/reports.ts';
 import { createProcessRuntime } from '../agent/runtimes/process.ts';
 import { spoolSource } from '../agent/outputs.ts';
 import { createTunnelDialer } from '../agent/tunnel/dialer.ts';
@@ -20,6 +21,7 @@ import { isLoopback } from '../lib/loopback.ts';
 import { systemRandom } from '../lib/random.ts';
 import type { Settings } from '../model/settings.ts';
 import { AGENT_VERSION, PREFLIGHT, type JoinRequest } from '../protocol/agent.ts';
+import { startHealth } from './agentHealth.ts';
 import { aroundSteps } from './agentSteps.ts';
 import { containerAttributes, containersOf } from './environmentSteps.ts';
 import { tellFailure } from './failure.ts';
@@ -46,15 +48,20 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
     log.error({ thread: name, err: error }, 'a part of the agent has failed: stopping');
     process.exit(1);
   });
-  const [resources, containers] = await Promise.all([
+  const [{ resources, problems }, containers] = await Promise.all([
     resourcesOf(settings, log),
     containersOf(settings, clock, log),
   ]);
-  const transport = httpTransport(url);
+  const { health, report, heardDate } = startHealth({
+    ...{ settings: settings.agent, resources, problems },
+    ...{ clock, log },
+  });
+  shutdown.add(async () => health.close());
+  const transport = httpTransport(url, heardDate);
   shutdown.add(() => transport.close());
   const identity = identityFile(join(dataDir, 'worker.json'));
   const { steps, checkpoints, cacheReport } = aroundSteps({
-    ...{ settings, url, identity, transport, resources, containers },
+    ...{ settings, url, identity, transport, resources, containers, health },
     ...{ clock, log },
     lookForMetrics(uid) {
       if (outputs.lookForMetrics(uid)) spool.changed();
@@ -99,7 +106,7 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
         if (observation.state === 'ENDED') tunnels.endAttempt(observation.uid);
       }
     },
-    cacheReport,
+    report: joinReports(cacheReport, report),
     onTunnel: (order) => tunnels.dial(order),
     onCheckpoint: (uid) => checkpoints.ask(uid),
     onJoined: (worker) => {
@@ -154,13 +161,14 @@ function termsOf(
   };
 }
 
-async function resourcesOf(settings: Settings, log: Log): Promise<JoinRequest['resources']> {
+async function resourcesOf(settings: Settings, log: Log): Promise<Detected> {
   const text = settings.agent.resources;
-  const { resources, problems } = await detectResources({
+  const detected = await detectResources({
     declared: text ? parseResources(text) : {},
   });
-  for (const problem of problems) log.warn({ problem }, 'part of this machine could not be read');
-  return resources;
+  for (const problem of detected.problems)
+    log.warn({ problem }, 'part of this machine could not be read');
+  return detected;
 }
 
 /** Where others of the same network reach this machine's tasks. */

@@ -14,6 +14,7 @@ import { createMachineFacts } from '../agent/machineFacts.ts';
 import { createResults } from '../agent/results/results.ts';
 import { secretStep } from '../agent/secrets/secrets.ts';
 import { tokenStep } from '../agent/tokens/tokens.ts';
+import { createHealthStep, type HealthView } from '../agent/health/healthStep.ts';
 import type { HttpTransport } from '../agent/transport.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -27,6 +28,7 @@ export interface StepOptions {
   identity: IdentityFile;
   transport: HttpTransport;
   resources: JoinRequest['resources'];
+  health: HealthView;
   /** What starts images here; null: nothing. */
   containers: ContainerHost | null;
   /** An attempt may have metrics by now. */
@@ -61,6 +63,7 @@ export function aroundSteps(options: StepOptions): Steps {
   const environment = environmentSteps(options);
   const steps = [
     environment.remove,
+    createHealthStep(options.health),
     createMachineFacts(resources),
     createCodeStep({ cache, blobs }),
     // Before the inputs: a job's own AWS_* and HF_TOKEN open what the agent's do not.

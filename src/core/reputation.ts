@@ -28,7 +28,7 @@ export const PENALTY_MAX = 8;
 /** What breaks shows several times, as a drain and in every attempt that was on it. */
 export const SAME_FAULT_MS = 5 * 60_000;
 /** What one that follows so soon adds, of its points. */
-export const SAME_FAULT_SHARE = 0.1;
+const SAME_FAULT_SHARE = 0.1;
 /** So much good work takes off one point. */
 export const GOOD_MS_PER_POINT = 12 * 3_600_000;
 /** Less than this is nothing: a row of the store need not change for it. */
@@ -96,7 +96,8 @@ export function judgeHost(
   nowMs: number,
 ): Host {
   if (word !== 'clear') return { ...host, verdict: word };
-  return { ...host, verdict: 'none', penalty: 0, penaltyAtMs: nowMs, lastFaultAtMs: null };
+  const cleared = { penalty: 0, penaltyAtMs: nowMs, evidence: '', lastFaultAtMs: null };
+  return { ...host, verdict: 'none', ...cleared };
 }
 
 /** Why nothing is to be started there, for a person; null: nothing speaks against it. */

@@ -1,6 +1,7 @@
 /** The section of the settings that an agent reads. */
 import { z } from 'zod';
-import { bytes, duration, GIB, SECOND, section, text } from './settingKinds.ts';
+import { HEALTH_CHECKS } from './health.ts';
+import { bytes, duration, GIB, HOUR, MINUTE, SECOND, section, text } from './settingKinds.ts';
 
 export const agentSettings = section({
   name: z.string().max(200).default(''),
@@ -40,6 +41,16 @@ export const agentSettings = section({
   }),
   /** How often an attempt's CPU, memory and devices are measured. */
   metricsMs: duration.min(100).default(10 * SECOND),
+  /** How the machine itself is looked after. */
+  health: section({
+    periodMs: duration.min(SECOND).max(HOUR).default(MINUTE),
+    /** A site's own check, for a shell; empty: none. */
+    command: text.default(''),
+    commandLimitMs: duration.max(10 * MINUTE).default(30 * SECOND),
+    minFreeBytes: z.int().min(0).default(GIB),
+    /** What these find is shown, and work goes on. */
+    warnOnly: z.array(z.enum(HEALTH_CHECKS)).max(HEALTH_CHECKS.length).default([]),
+  }),
   accepts: section({
     tenants: z.array(z.string().min(1).max(100)).max(1000).default([]),
     interruptibleOnly: z.boolean().default(false),

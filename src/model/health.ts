@@ -4,8 +4,21 @@
 export const HEALTH_SEVERITIES = ['warn', 'drain'] as const;
 export type HealthSeverity = (typeof HEALTH_SEVERITIES)[number];
 
+/** Those an agent has; a younger one may have more. */
+export const HEALTH_CHECKS = [
+  'devices',
+  'ecc',
+  'throttle',
+  'xid',
+  'disk',
+  'memory',
+  'clock',
+  'command',
+] as const;
+export type HealthCheck = (typeof HEALTH_CHECKS)[number];
+
 export interface HealthProblem {
-  /** Which check found it: `devices`, `ecc`, `xid`, `disk`, `clock`, `command`, … */
+  /** Which check found it: one of HEALTH_CHECKS. */
   check: string;
   severity: HealthSeverity;
   /** For a person: what was seen, and where. */

@@ -69,7 +69,10 @@ export const poolSettings = z
   .refine((pool) => PROVIDER_KINDS.filter((kind) => pool[kind]).length <= 1, {
     message: 'a pool has at most one provider',
   })
-  .refine(({ min, max }) => min <= max, { message: 'min is above max' });
+  .refine(({ min, max }) => min <= max, { message: 'min is above max' })
+  .refine(({ min, mode }) => min === 0 || mode === 'agents', {
+    message: 'min must be 0 in mode job: each machine is for a job',
+  });
 export type PoolSettings = z.output<typeof poolSettings>;
 
 export const PROVIDER_KINDS = ['slurm', 'ssh', 'salad'] as const;

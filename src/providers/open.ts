@@ -3,6 +3,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { providerOf, type PoolSettings, type ProviderKind } from '../model/poolSettings.ts';
 import type { Provider } from './contract.ts';
+import { createSaladProvider } from './salad/provider.ts';
 import { createSlurmProvider } from './slurm/provider.ts';
 import type { openSlurmSites } from './slurm/site.ts';
 
@@ -31,7 +32,11 @@ export interface ProviderOptions {
 export function openProvider(options: ProviderOptions): OpenedProvider | undefined {
   const kind = providerOf(options.settings);
   if (kind === undefined) return undefined;
-  const { slurm } = options.settings;
+  const { salad, slurm } = options.settings;
+  if (salad) {
+    const provider = createSaladProvider({ ...options, settings: salad, env: process.env });
+    return { kind, provider, longestMs: 0, perUser: false, network: '' };
+  }
   if (slurm) return openSlurm(options, slurm);
   throw new Error(`no provider ${kind}`);
 }

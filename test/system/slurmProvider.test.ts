@@ -104,7 +104,7 @@ describe.runIf(here)('a job', () => {
 
   test('whose submission was not answered is found by its name, and not sent twice', async () => {
     const commandFolder = world.slowSbatch();
-    const slow = world.site('slow', { commandFolder, commandTimeoutMs: 1500 });
+    const slow = world.site('slow', { commandFolder, commandTimeoutMs: 3000 });
     const pool = world.pool(slow);
     const batch = batchOfJobs();
     const lost = await pool.launch(batch);

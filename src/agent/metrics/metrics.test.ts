@@ -125,7 +125,7 @@ test('what ends before its first beat leaves no file, and asks no device', async
   end!();
   await beats(3);
   expect(existsSync(file())).toBe(false);
-  expect(step.needsFinish!(started.order, home)).toBe(false);
+  expect(step.needsFinish!(started.order, home, {})).toBe(false);
   expect([clock.waiting, asked.devices]).toEqual([0, 0]);
 });
 
@@ -145,7 +145,7 @@ test('measured at each beat, with its devices; at the end its peak and its mean'
   expect(asked).toEqual({ devices: 3, looks: 3 });
   expect(lines().map((line) => line['system.devicePercent'])).toEqual([80, 40, 40]);
   expect(lines()[1]).toMatchObject({ 'system.cpuPercent': 50, 'system.memoryBytes': 9 * MIB });
-  expect(step.needsFinish!(started.order, home)).toBe(true);
+  expect(step.needsFinish!(started.order, home, {})).toBe(true);
   const { facts } = await step.finish!({ home } as never);
   expect(facts).toEqual({
     'used.peakMemoryBytes': String(9 * MIB),

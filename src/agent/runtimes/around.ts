@@ -38,7 +38,10 @@ export interface Finish {
 }
 
 /** What is told with the end: the manifest of the result, or that it could not be kept. */
-export type Kept = Pick<Observation, 'result' | 'unstored' | 'message' | 'held' | 'facts'>;
+export type Kept = Pick<
+  Observation,
+  'result' | 'unstored' | 'message' | 'held' | 'facts' | 'hostFault'
+>;
 
 /** An attempt that has started, until it is over. */
 export interface Started {
@@ -63,7 +66,7 @@ export interface Around {
   prepare(preparation: Preparation): Promise<void>;
   /** It runs now; also called for those an earlier agent started. Returns what ends the watch. */
   watch(started: Started): (() => void) | undefined;
-  needsFinish(order: AttemptOrder, home: string): boolean;
+  needsFinish(order: AttemptOrder, home: string, how: End): boolean;
   /** Called again by the next agent if this one ends before it resolves. */
   finish(finish: Finish): Promise<Kept>;
 }

@@ -42,7 +42,7 @@ export class Keeper {
   keep(attempt: Attempt, how: End): Kept | undefined {
     const around = this.#around;
     const { order } = attempt;
-    if (!around || !order || !around.needsFinish(order, attempt.directory)) return {};
+    if (!around || !order || !around.needsFinish(order, attempt.directory, how)) return {};
     const kept = readKept(attempt.directory);
     if (kept) return kept;
     if (!attempt.finishing && !this.#closed) {

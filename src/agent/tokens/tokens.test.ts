@@ -59,7 +59,7 @@ test('only jobs with tokens are touched', () => {
   const one = step();
   const plain = { uid: 'u2' } as AttemptOrder;
   expect(one.needsPreparation?.(plain)).toBe(false);
-  expect(one.needsFinish?.(plain, home)).toBe(false);
+  expect(one.needsFinish?.(plain, home, {})).toBe(false);
   expect(one.watch?.({ order: plain, home } as Started)).toBeUndefined();
 });
 

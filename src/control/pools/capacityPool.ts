@@ -1,6 +1,8 @@
 /** A pool as capacity planning sees it. */
 import type { CapacityInstance, CapacityPool, SpendLeft } from '../../core/capacity/capacity.ts';
 import { isComing } from '../../core/lifecycle/instance.ts';
+import type { WorkerResources } from '../../model/resources.ts';
+import { takesWork } from '../../state/health.ts';
 import { instancesOf } from '../../state/instances.ts';
 import type { LiveInstance } from '../../state/live.ts';
 import { spendingNow } from '../../state/poolSpending.ts';
@@ -25,7 +27,7 @@ export function capacityPool(
   return {
     ...{ name, mode, min, max, maxPending, cooldownMs, idleTimeoutMs, assumedJobMs },
     ...{ batches, gangs, quantumMs, longestMs: pool.longestMs, perUser: pool.perUser },
-    size: mode === 'agents' ? policy.largestWorker : null,
+    size: mode === 'agents' ? sizeOf(state, pool, status) : null,
     largest: policy.largestWorker,
     attributes: settings.attributes,
     network: settings.network || null,
@@ -36,6 +38,32 @@ export function capacityPool(
     cpuHourMicros: policy.cpuHourMicros,
     instances: instancesOf(state, name).map((live) => capacityInstance(state, live, status)),
     backoff: status.backoff,
+  };
+}
+
+/**
+ * What a machine brings: what the settings say, or less where machines that came have less. Else
+ * work that fits what was promised and not what comes would bring one after the other.
+ */
+function sizeOf(
+  state: State,
+  { name, policy }: ManagedPool,
+  status: PoolStatus,
+): WorkerResources | null {
+  let size = status.smallest ?? policy.largestWorker;
+  for (const { worker } of state.workers.values()) {
+    if (worker.pool !== name || worker.instance === null || !takesWork(worker)) continue;
+    size = status.smallest = size ? smaller(size, worker.resources) : worker.resources;
+  }
+  return size;
+}
+
+function smaller(a: WorkerResources, b: WorkerResources): WorkerResources {
+  return {
+    cpuMillis: Math.min(a.cpuMillis, b.cpuMillis),
+    memoryBytes: Math.min(a.memoryBytes, b.memoryBytes),
+    devices: b.devices.length <= a.devices.length ? b.devices : a.devices,
+    portRange: b.portRange,
   };
 }
 

@@ -40,7 +40,9 @@ export function createLauncher(options: LauncherOptions): () => Promise<void> {
     for (const [batch, { launch, ids }] of [...status.wanted]) {
       const all = ids.every((id) => isIntended(state, id));
       // Some of them are not wanted any more: rather none, and the others are planned anew.
-      if (!all) abandon(batch, ids, 'it was not wanted any more before it was launched');
+      // One that has found a machine that was there already keeps it.
+      const open = ids.filter((id) => !hasMachine(state, id));
+      if (!all) abandon(batch, open, 'it was not wanted any more before it was launched');
       else await launchOne(batch, launch, ids);
     }
   };
@@ -117,6 +119,11 @@ export function createLauncher(options: LauncherOptions): () => Promise<void> {
 
 function isIntended(state: State, id: InstanceId): boolean {
   return state.machines.instances.get(id)?.instance.state === 'INTENDED';
+}
+
+/** A look has matched it with a machine: what nobody asked for has no such time. */
+function hasMachine(state: State, id: InstanceId): boolean {
+  return state.machines.instances.get(id)?.instance.requestedAtMs != null;
 }
 
 function lost(reason: string): LaunchResult {

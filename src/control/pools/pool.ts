@@ -4,6 +4,7 @@ import type { Launch } from '../../core/capacity/capacity.ts';
 import type { PoolPolicy } from '../../core/placement/admission.ts';
 import type { InstanceId } from '../../model/ids.ts';
 import type { PoolSettings } from '../../model/poolSettings.ts';
+import type { WorkerResources } from '../../model/resources.ts';
 import type { OtherWork, Provider } from '../../providers/contract.ts';
 
 export interface ManagedPool {
@@ -32,6 +33,8 @@ export class PoolStatus {
   /** For a person, from its provider: drift, a maintenance window. */
   notice = '';
   others: OtherWork[] = [];
+  /** The least that a machine of it was seen to have; null: none has come yet. */
+  smallest: WorkerResources | null = null;
   /** Instances that this process is to launch, by their batch. */
   readonly wanted = new Map<string, { launch: Launch; ids: InstanceId[] }>();
   /** Of which a call is under way. */

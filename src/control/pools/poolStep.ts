@@ -85,7 +85,24 @@ export function createPoolStep(options: PoolStepOptions): () => Promise<void> {
       linkWorkers(one);
     }
     machines = listed;
+    for (const machine of unknown) ownUp(machine);
     reap(unknown, nowMs);
+  }
+
+  /** Where machines bear no label, one may have come and taken work before we knew of it. */
+  function ownUp({ handle, phase }: Machine): void {
+    if (provider.capabilities.labels || phase !== 'running') return;
+    for (const { worker, attempts } of state.workers.values()) {
+      if (worker.pool !== name || worker.instance !== null || attempts.size === 0) continue;
+      if (worker.attributes[HANDLE] !== handle) continue;
+      mutate({
+        ...{ kind: 'intend', pool: name, max: settings.max, count: 1, workers: 1, tasks: [] },
+        ...{ resources: worker.resources, runAs: '', timeLimitMs: 0 },
+        priceHourMicros: Math.round(settings.pricePerInstanceHour * 1_000_000),
+        reason: `worker ${worker.name} came by itself and has work`,
+      });
+      return;
+    }
   }
 
   function lookAt(live: LiveInstance, sight: Machine | undefined): Look {
@@ -105,7 +122,7 @@ export function createPoolStep(options: PoolStepOptions): () => Promise<void> {
   function account(instance: Instance, verdict: Verdict, nowMs: number): void {
     if (instance.state === 'JOINED' && !status.joined.has(instance.id)) {
       status.joined.add(instance.id);
-      status.backoff = succeeded(status.backoff, settings.maxPending);
+      status.backoff = succeeded(status.backoff, nowMs, settings.maxPending);
     }
     const over = verdict.kind === 'gone' || verdict.kind === 'destroy';
     if (!over || !isComing(instance.state)) return;

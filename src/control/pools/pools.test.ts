@@ -51,6 +51,13 @@ describe('a pool that grows', () => {
     expect(attempts.items).toHaveLength(3);
   });
 
+  test('machines that have less than was promised do not come one after the other', async () => {
+    const { test: lab, account } = await open({ settings: { largestWorker: { cpus: 64 } } });
+    await lab.submit({ ...work, resources: { cpuMillis: 32_000 } });
+    await world.pass(400, 2);
+    expect(account.machines.size).toBe(1);
+  });
+
   test('its min is kept, its max not exceeded', async () => {
     const { test: lab, account } = await open({ settings: { min: 1, max: 2 } });
     await world.pass(120);

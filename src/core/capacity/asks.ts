@@ -3,13 +3,15 @@ import { antiAffinityGroup } from '../placement/holdings.ts';
 import type { PlacementRequest } from '../placement/request.ts';
 import type { Bin } from './bins.ts';
 import { runAsOf, type CapacityPool } from './capacity.ts';
-import { standingOf, type Standing } from './suits.ts';
+import { exactly, standingOf, type Standing } from './suits.ts';
 
 export interface Ask {
   request: PlacementRequest;
   /** Of its anti-affinity; empty: none. */
   group: string;
   runAs: string;
+  /** Thousandths of devices that one task takes. */
+  deviceMillis: number;
   /** By the place of the pool among the pools. */
   standings: readonly Standing[];
   /** Places of the pools it may use, in the order in which they are asked. */
@@ -33,7 +35,8 @@ export class Asks {
     this.#nowMs = nowMs;
     this.#byTenant = pools.some(({ terms }) => terms.tenants.length > 0);
     this.#byUser = pools.some(
-      ({ perUser, instances }) => perUser || instances.some(({ runAs }) => runAs !== ''),
+      ({ perUser, terms, instances }) =>
+        perUser || terms.users.length > 0 || instances.some(({ runAs }) => runAs !== ''),
     );
   }
 
@@ -53,7 +56,8 @@ export class Asks {
   }
 
   #make(request: PlacementRequest): Ask {
-    const standings = this.#pools.map((pool) => standingOf(pool, request));
+    const exact = exactly(request.resources);
+    const standings = this.#pools.map((pool) => standingOf(pool, request, exact));
     const at = (place: number): Standing => standings[place] as Standing;
     const order = [...this.#pools.keys()]
       .filter((place) => request.pool === '' || this.#pools[place]?.name === request.pool)
@@ -64,7 +68,10 @@ export class Asks {
       });
     const group = antiAffinityGroup(request);
     const runAs = runAsOf(request);
-    return { request, group, runAs, standings, order, firstBin: 0, gangMissedAt: -1 };
+    const { device } = request.resources;
+    const deviceMillis = device ? device.count * device.share : 0;
+    const fresh = { firstBin: 0, gangMissedAt: -1 };
+    return { request, group, runAs, deviceMillis, standings, order, ...fresh };
   }
 
   /** All that the answer depends on: neither its priority nor its limits of arrays. */

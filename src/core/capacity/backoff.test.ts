@@ -22,11 +22,14 @@ function fail(backoff: Backoff, more: Partial<LaunchFailure> = {}, pool = POOL):
 
 test('the window halves with each failure and grows by one with each join', () => {
   let backoff = FRESH_BACKOFF;
-  const windows = Array.from({ length: 6 }, () => (backoff = fail(backoff)).window);
+  const windows = Array.from({ length: 6 }, () => {
+    backoff = fail(backoff, { nowMs: backoff.notBeforeMs });
+    return backoff.window;
+  });
   expect(windows).toEqual([8, 4, 2, 1, 1, 1]);
-  backoff = succeeded(backoff, POOL.maxPending);
+  backoff = succeeded(backoff, backoff.notBeforeMs, POOL.maxPending);
   expect(backoff).toMatchObject({ window: 2, failuresInRow: 0, error: '', notBeforeMs: 0 });
-  for (let joins = 0; joins < 100; joins++) backoff = succeeded(backoff, POOL.maxPending);
+  for (let joins = 0; joins < 100; joins++) backoff = succeeded(backoff, NOW, POOL.maxPending);
   expect(backoff.window).toBe(POOL.maxPending);
 });
 
@@ -58,6 +61,18 @@ test('a pool without a cooldown still waits, and a late failure never shortens t
   expect(eager).toMatchObject({ window: 1, notBeforeMs: NOW + SHORTEST_BACKOFF_MS });
   const broken = fail(FRESH_BACKOFF, { configuration: true });
   expect(fail(broken).notBeforeMs).toBe(broken.notBeforeMs);
+});
+
+test('machines of one launch that fail together are one failure', () => {
+  let backoff = FRESH_BACKOFF;
+  for (let machine = 0; machine < 50; machine++) backoff = fail(backoff, { nowMs: NOW + machine });
+  expect(backoff).toMatchObject({ window: 8, failuresInRow: 1, notBeforeMs: NOW + 10_000 });
+});
+
+test('a machine that joins does not end a wait that its provider asked for', () => {
+  const limited = fail(FRESH_BACKOFF, { retryAfterMs: 70_000, error: '429' });
+  const joined = succeeded(limited, NOW + 1000, POOL.maxPending);
+  expect(joined).toMatchObject({ notBeforeMs: NOW + 70_000, error: '429', window: 9 });
 });
 
 test('a page of HTML is cut, and a launch remembers when it was', () => {

@@ -37,16 +37,14 @@ export function launched(backoff: Backoff, nowMs: number): Backoff {
   return { ...backoff, lastLaunchAtMs: nowMs };
 }
 
-/** A machine has joined. That a provider took the call says little: machines may fail later. */
-export function succeeded(backoff: Backoff, maxPending: number): Backoff {
-  const window = Math.min(backoff.window, maxPending) + 1;
-  return {
-    ...backoff,
-    window: Math.min(window, maxPending),
-    failuresInRow: 0,
-    notBeforeMs: 0,
-    error: '',
-  };
+/**
+ * A machine has joined. That a provider took the call says little: machines may fail later. A wait
+ * that has begun goes on: it joined by an older call, and the provider may have asked for the wait.
+ */
+export function succeeded(backoff: Backoff, nowMs: number, maxPending: number): Backoff {
+  const window = Math.min(Math.min(backoff.window, maxPending) + 1, maxPending);
+  if (backoff.notBeforeMs > nowMs) return { ...backoff, window, failuresInRow: 0 };
+  return { ...backoff, window, failuresInRow: 0, notBeforeMs: 0, error: '' };
 }
 
 export interface LaunchFailure {
@@ -64,17 +62,21 @@ export function failed(
   { nowMs, error, configuration, retryAfterMs }: LaunchFailure,
   { cooldownMs, maxPending }: { cooldownMs: number; maxPending: number },
 ): Backoff {
-  const failuresInRow = backoff.failuresInRow + 1;
+  const asked = Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS);
+  const leastMs = Math.max(asked, configuration ? LONGEST_BACKOFF_MS : 0);
+  const told = {
+    error: error.slice(0, ERROR_LENGTH),
+    notBeforeMs: Math.max(backoff.notBeforeMs, nowMs + leastMs),
+  };
+  // It was launched before the wait began: fifty machines that fail together are one failure.
+  if (nowMs < backoff.notBeforeMs) return { ...backoff, ...told };
   const first = Math.max(cooldownMs, SHORTEST_BACKOFF_MS);
   const own = Math.min(LONGEST_BACKOFF_MS, first * 2 ** Math.min(backoff.failuresInRow, 30));
-  const holdMs = configuration ? LONGEST_BACKOFF_MS : own;
-  const asked = Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS);
   return {
     ...backoff,
+    ...told,
     window: Math.max(1, Math.floor(Math.min(backoff.window, maxPending) / 2)),
-    failuresInRow,
-    // Several machines of one launch may fail one after the other: never sooner than was said.
-    notBeforeMs: Math.max(backoff.notBeforeMs, nowMs + Math.max(holdMs, asked)),
-    error: error.slice(0, ERROR_LENGTH),
+    failuresInRow: backoff.failuresInRow + 1,
+    notBeforeMs: Math.max(told.notBeforeMs, nowMs + own),
   };
 }

@@ -2,7 +2,7 @@
 import type { Claim } from '../../model/claim.ts';
 import type { AttemptUid, InstanceId, WorkerId } from '../../model/ids.ts';
 import type { WorkerResources } from '../../model/resources.ts';
-import { Capacity, claimOf } from '../placement/capacity.ts';
+import { Capacity, claimOf, WHOLE_DEVICE } from '../placement/capacity.ts';
 import type { Ask } from './asks.ts';
 
 /** One worker of an instance that comes, idles, or is to be launched. */
@@ -16,6 +16,8 @@ export class Bin {
   /** Since when it has been there with nothing to do; null: it is not there yet. */
   readonly idleSinceMs: number | null;
   readonly #capacity: Capacity;
+  /** Thousandths of all its devices together: a quick look that is right when it says no. */
+  #deviceMillisFree: number;
   #held = 0;
   #exclusive = false;
   #groups: Set<string> | null = null;
@@ -36,6 +38,7 @@ export class Bin {
     this.endsAtMs = from.endsAtMs ?? Number.POSITIVE_INFINITY;
     this.idleSinceMs = from.idleSinceMs ?? null;
     this.#capacity = new Capacity(resources);
+    this.#deviceMillisFree = resources.devices.length * WHOLE_DEVICE;
   }
 
   get isWanted(): boolean {
@@ -43,24 +46,27 @@ export class Bin {
   }
 
   /** Null: there is no room for one. */
-  put({ request, group }: Ask): Claim | null {
+  put({ request, group, deviceMillis }: Ask): Claim | null {
     const { resources, placement } = request;
     const capacity = this.#capacity;
     if (resources.cpuMillis > capacity.cpuFree) return null;
+    if (deviceMillis > this.#deviceMillisFree) return null;
     if (this.#exclusive || (placement.exclusive && this.#held > 0)) return null;
     if (group !== '' && this.#groups?.has(group)) return null;
     const fit = capacity.fit(resources);
     if (!fit.fits) return null;
     const claim = claimOf('' as AttemptUid, '' as WorkerId, resources, fit);
     capacity.take(claim);
+    this.#deviceMillisFree -= deviceMillis;
     this.#held++;
     if (placement.exclusive) this.#exclusive = true;
     if (group !== '') (this.#groups ??= new Set()).add(group);
     return claim;
   }
 
-  takeBack({ request, group }: Ask, claim: Claim): void {
+  takeBack({ request, group, deviceMillis }: Ask, claim: Claim): void {
     this.#capacity.give(claim);
+    this.#deviceMillisFree += deviceMillis;
     this.#held--;
     if (request.placement.exclusive) this.#exclusive = false;
     if (group !== '') this.#groups?.delete(group);

@@ -92,5 +92,6 @@ function ownerOf({ request: { tenant, user } }: Demand): { tenant: string; user:
 }
 
 function reasonOf({ waiting, name }: Demand): string {
-  return `${count(waiting, 'task')} of ${name} ${waiting === 1 ? 'waits' : 'wait'}`;
+  const of = name === '' ? '' : ` of ${name}`;
+  return `${count(waiting, 'task')}${of} ${waiting === 1 ? 'waits' : 'wait'}`;
 }

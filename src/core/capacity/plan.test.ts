@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { TaskId } from '../../model/ids.ts';
 import { wants } from '../placement/testFleet.ts';
 import { FRESH_BACKOFF } from './backoff.ts';
-import { STARTING_MS } from './launches.ts';
+import { LAUNCH_BATCH, STARTING_MS } from './launches.ts';
 import { planCapacity } from './plan.ts';
 import { busy, carriedOut, HOUR, idle, launchedIn, machine, NOW } from './testCapacity.ts';
 import { sentences, testDemand, testInstance, testPool } from './testCapacity.ts';
@@ -147,6 +147,14 @@ describe('machines sized for a job', () => {
     expect(planCapacity([{ ...pool, longestMs: HOUR }], [testDemand(1)], NOW)).toMatchObject({
       launches: [{ timeLimitMs: 0 }],
     });
+  });
+
+  test('no call asks for more than one array can hold', () => {
+    const large = { ...pool, max: 2000, maxPending: 2000 };
+    const counts = planCapacity([large], [testDemand(LAUNCH_BATCH + 1)], NOW).launches;
+    expect(counts.map(({ count }) => count)).toEqual([LAUNCH_BATCH, 1]);
+    const agents = { ...large, mode: 'agents' as const, size: null };
+    expect(planCapacity([agents], [testDemand(LAUNCH_BATCH + 1)], NOW).launches).toHaveLength(2);
   });
 
   test('a gang is one instance with as many workers', () => {

@@ -73,7 +73,7 @@ describe('which pool', () => {
       ],
       [{ longestMs: HOUR / 2 }, testDemand(1), 'live for 30 minutes, and it is taken to need 1 h'],
       [{ longestMs: HOUR }, testDemand(1, { neededMs: 2 * HOUR }), 'need 2 hours'],
-      [{ network: null }, testDemand(2, { gangSize: 2 }), 'do not reach each other'],
+      [{ network: null }, testDemand(2, { gangSize: 2 }), 'not known to reach each other'],
       [{}, testDemand(2, { gangSize: 2 }, { locality: 'rack' }), 'known to share one rack'],
       [{ mode: 'job', gangs: false }, testDemand(2, { gangSize: 2 }), 'and this is a gang'],
     ];

@@ -17,7 +17,7 @@ const POOL_REASON_CODES = [
   /** Of the tenant or the user. */
   'QUOTA',
 ] as const;
-export type PoolReasonCode = (typeof POOL_REASON_CODES)[number];
+type PoolReasonCode = (typeof POOL_REASON_CODES)[number];
 
 export interface PoolReason {
   pool: string;

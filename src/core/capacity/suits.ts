@@ -22,9 +22,14 @@ export interface Standing {
   brings: WorkerResources;
 }
 
-export function standingOf(pool: CapacityPool, request: PlacementRequest): Standing {
-  const brings = broughtFor(pool, request.resources);
-  const machine = machineOf(pool, brings);
+export function standingOf(
+  pool: CapacityPool,
+  request: PlacementRequest,
+  exact = exactly(request.resources),
+): Standing {
+  const brings = pool.mode === 'agents' && pool.size ? pool.size : exact;
+  const most = pool.mode === 'agents' ? pool.size : pool.largest;
+  const machine = machineOf(pool, most ?? exact);
   const closed = closedTo(pool, machine, request);
   return {
     closed,
@@ -36,7 +41,7 @@ export function standingOf(pool: CapacityPool, request: PlacementRequest): Stand
   };
 }
 
-/** A worker as the pool would bring it. Its name is not known before. */
+/** The largest worker that the pool would bring. Its name is not known before. */
 function machineOf(pool: CapacityPool, resources: WorkerResources): PlannerWorker {
   return {
     id: '' as WorkerId,
@@ -49,17 +54,19 @@ function machineOf(pool: CapacityPool, resources: WorkerResources): PlannerWorke
     deviceHourMicros: pool.deviceHourMicros,
     cpuHourMicros: pool.cpuHourMicros,
     // How long machines live is told by the pool, with words of its own.
+    // Whether its machines live long enough is told apart below, in words of its own.
     lasts: null,
     open: true,
   };
 }
 
-function broughtFor({ mode, size }: CapacityPool, resources: ResourceRequest): WorkerResources {
-  return mode === 'agents' && size ? size : exactly(resources);
-}
-
 /** A worker that has what is asked for and nothing else. */
-function exactly({ cpuMillis, memoryBytes, device, ports }: ResourceRequest): WorkerResources {
+export function exactly({
+  cpuMillis,
+  memoryBytes,
+  device,
+  ports,
+}: ResourceRequest): WorkerResources {
   const devices = Array.from({ length: device?.count ?? 0 }, (_, index) => ({
     index,
     kind: device?.kind ?? ('gpu' as const),
@@ -96,9 +103,14 @@ function closedTo(
   return request.gangSize > 1 ? closedToGang(pool, request) : null;
 }
 
-/** Members of a gang must reach each other, and share what they ask to share. */
+/**
+ * Members of a gang must reach each other, and share what they ask to share. Workers of one
+ * instance do.
+ */
 function closedToGang(pool: CapacityPool, { placement }: PlacementRequest): PoolReason | null {
-  if (pool.network === null) return unsuited(pool, 'its machines do not reach each other');
+  if (pool.network === null && pool.mode === 'agents') {
+    return unsuited(pool, 'its machines are not known to reach each other (network)');
+  }
   const { locality } = placement;
   if (locality === '' || locality === 'network' || locality === 'pool') return null;
   if (Object.hasOwn(pool.attributes, locality)) return null;
@@ -113,8 +125,7 @@ function refusalOf(
   if (pool.mode === 'job' && request.gangSize > 1 && !pool.gangs) {
     return unsuited(pool, 'each of its instances is one machine for one task, and this is a gang');
   }
-  const most = pool.mode === 'job' ? pool.largest : pool.size;
-  const short = most && tooSmall({ ...machine, resources: most }, request);
+  const short = tooSmall(machine, request);
   return short ? unsuited(pool, tooSmallWords(short)) : null;
 }
 

@@ -115,13 +115,17 @@ export function spendLeft(left: number, limit = 12, more: Partial<SpendLeft> = {
 }
 
 /** The pools as they are when the plan's launches are under way and what it gave up is gone. */
-export function carriedOut(pools: readonly CapacityPool[], plan: CapacityPlan): CapacityPool[] {
+export function carriedOut(
+  pools: readonly CapacityPool[],
+  plan: CapacityPlan,
+  round = 0,
+): CapacityPool[] {
   const released = new Set(plan.releases.map(({ instance }) => instance));
   const launched = new Map<string, CapacityInstance[]>();
   let minted = 0;
   for (const launch of plan.launches) {
     for (let place = 0; place < launch.count; place++) {
-      const id = `z${String(minted++).padStart(6, '0')}`;
+      const id = `z${round}${String(minted++).padStart(6, '0')}`;
       const all = launched.get(launch.pool) ?? [];
       launched.set(launch.pool, [...all, instanceOf(id, launch, place)]);
     }

@@ -85,7 +85,9 @@ function judgeAbsent({ instance, launching }: Look, nowMs: number): Verdict {
   const { state } = instance;
   if (launching) return { kind: 'as-is' };
   const askedAtMs = instance.requestedAtMs ?? instance.createdAtMs;
-  const fresh = instance.handle === '' || state === 'REQUESTED' || state === 'INTENDED';
+  // One that is to go may appear yet: then nobody wants it, and it is ended as a stranger.
+  const wanted = state !== 'DESTROYING';
+  const fresh = wanted && (instance.handle === '' || state === 'REQUESTED' || state === 'INTENDED');
   if (fresh && nowMs - askedAtMs < LISTING_LAG_MS) return { kind: 'as-is' };
   const reason =
     state === 'INTENDED'
@@ -106,7 +108,8 @@ function whyDestroy(
     return { failure: null, reason: `its provider ends it: ${sight.reason}` };
   }
   if (state === 'DRAINING' && empty) return { failure: null, reason: instance.reason };
-  if (state === 'JOINED' && workers === 0 && sight.restarts <= instance.restarts) {
+  const there = sight.restarts <= instance.restarts && sight.phase !== 'queued';
+  if (state === 'JOINED' && workers === 0 && there) {
     return { failure: 'INFRA_FATAL', reason: 'its worker was lost' };
   }
   const since = runningAtMs ?? (queues ? null : requestedAtMs);
@@ -119,8 +122,8 @@ function whyDestroy(
 }
 
 /**
- * Its provider starts it again by itself: what is ending is only its last run. One that has not
- * started, as far as we know, is as well left alone: soon it is listed as over or as waiting.
+ * Its provider starts it again by itself: what is ending is only its last run. One that waits to
+ * be started again is left alone until it is listed as over or as waiting.
  */
 function isPutBack({ state, restarts }: Instance, sight: Sight): boolean {
   return sight.restarts > restarts || (state === 'REQUESTED' && sight.restarts > 0);
@@ -155,7 +158,8 @@ function moved(old: number | null, now: number | null, byMs: number): boolean {
 
 function moveOf({ state, restarts }: Instance, sight: Sight): News['move'] {
   const started = state === 'BOOTING' || state === 'PROBING' || state === 'JOINED';
-  if (started && sight.restarts > restarts) return 'restart';
+  // Whoever waits again has left its machine, counted or not.
+  if (started && (sight.restarts > restarts || sight.phase === 'queued')) return 'restart';
   const waits = sight.phase === 'queued' || sight.phase === 'ending';
   if (waits) return state === 'INTENDED' ? 'request' : undefined;
   return state === 'INTENDED' || state === 'REQUESTED' ? 'boot' : undefined;

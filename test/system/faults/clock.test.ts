@@ -50,6 +50,8 @@ beforeAll(async () => {
   server = await startServer({ env: QUICK_SUSPECT, wrapper: controllerClock.wrapper });
   agent = server.agent('a', {
     wrapper: agentClock.wrapper,
+    // An agent whose clock is hours off would ask for no work; here it shall get some.
+    env: { DROVER_AGENT_HEALTH: '{warnOnly: [clock]}' },
   });
   await server.online(1);
 });

@@ -41,7 +41,8 @@ describe.runIf(slurmIsHere())('faults of a real Slurm', { timeout: LIMIT_MS }, (
     const gpuNode = ['--gres=gpu:2', '--cpus-per-task=4', '--mem=1G', '--exclusive'];
     const largestWorker = { cpus: 4, memoryBytes: GIB, gpus: 2 };
     cluster = await startSlurmCluster({
-      slurm: { slurmdTimeoutS: 3 },
+      // So that a dead node is noticed after seven seconds and not after fifteen.
+      slurm: { slurmdTimeoutS: 3, settings: ['MessageTimeout=3'] },
       pools: {
         gpus: { max: 2, largestWorker, slurm: { options: gpuNode } },
         again: { max: 1, slurm: { options: [...CPU_ONLY, '--requeue'] } },
@@ -103,8 +104,10 @@ describe.runIf(slurmIsHere())('faults of a real Slurm', { timeout: LIMIT_MS }, (
     const attempts = await cluster.server.attempts(timed);
     expect(attempts.length).toBeGreaterThan(1);
     expect(new Set(attempts.map(({ worker }) => worker)).size).toBe(attempts.length);
-    // Stopped in time, and not by Slurm.
-    expect(attempts.slice(0, -1).every(({ cause }) => cause === 'preempted')).toBe(true);
+    // Stopped in time by Drover; the nodes of the tests before it may have taken one too.
+    const causes = attempts.slice(0, -1).map(({ cause }) => cause);
+    expect(causes).toContain('preempted');
+    expect(causes.filter((cause) => cause !== 'preempted' && cause !== 'lost')).toEqual([]);
     const steps = (await cluster.server.stdout(timed)).trim().split('\n').map(Number);
     expect(new Set(steps).size).toBe(STEPS);
     expect(steps.length).toBeLessThan(STEPS + attempts.length);
