@@ -10,7 +10,7 @@ const word = z
 
 const webUrl = text.refine(
   (url) => url === '' || (URL.canParse(url) && /^https?:\/\/[^/@?#]+\/?$/.test(url)),
-  'is not a URL like http://login1:7071',
+  'is not a URL like http://login1:7072',
 );
 
 const unixAccount = z
@@ -38,9 +38,9 @@ const login = z.strictObject({
 export const slurmSite = z.strictObject({
   /** Left out: the controller itself runs on the login node. */
   ssh: login.optional(),
-  /** Nobody gets in from here: `drover connector`, started there by a user, runs the commands. */
+  /** It is reached by a connector that a user started on its login node, and by nothing else. */
   connector: z.boolean().default(false),
-  /** Where agents of the site dial: a connector's listener; empty: the gateway itself. */
+  /** What its agents dial: a connector's listener there; empty: the gateway itself. */
   connectorUrl: webUrl.default(''),
   /** Where sbatch, squeue, scancel, scontrol and sinfo are; empty: on the path. */
   commandFolder: text.default(''),
@@ -118,9 +118,9 @@ export function checkSlurm(
   { sites, pools }: Fleet,
   fail: (setting: string, message: string) => void,
 ): void {
-  for (const [name, { ssh, become, connector }] of Object.entries(sites)) {
+  for (const [name, { ssh, connector, become }] of Object.entries(sites)) {
     if (connector && ssh) {
-      fail(`fleet.sites.${name}.connector`, 'a site is reached by ssh or by a connector, not both');
+      fail(`fleet.sites.${name}.connector`, 'a site is reached by ssh or by a connector');
     }
     if (become === 'login' && !ssh) {
       fail(`fleet.sites.${name}.become`, 'login needs ssh; sudo and runuser do without it');

@@ -32,11 +32,12 @@ export interface ProviderOptions {
 export function openProvider(options: ProviderOptions): OpenedProvider | undefined {
   const kind = providerOf(options.settings);
   if (kind === undefined) return undefined;
-  const { salad, slurm } = options.settings;
+  const { salad } = options.settings;
   if (salad) {
     const provider = createSaladProvider({ ...options, settings: salad, env: process.env });
     return { kind, provider, longestMs: 0, perUser: false, network: '' };
   }
+  const { slurm } = options.settings;
   if (slurm) return openSlurm(options, slurm);
   throw new Error(`no provider ${kind}`);
 }

@@ -6,7 +6,6 @@ import { silentLog as log } from '../../src/lib/log.ts';
 import { systemRandom as random } from '../../src/lib/random.ts';
 import { slurmPool, slurmSite, type SlurmSiteSettings } from '../../src/model/slurmSettings.ts';
 import type { LaunchBatch, LaunchResult, Machine, Provider } from '../../src/providers/contract.ts';
-import { Connectors } from '../../src/providers/remote/connectors.ts';
 import { createSlurmProvider } from '../../src/providers/slurm/provider.ts';
 import { openSlurmSite, type SlurmSite } from '../../src/providers/slurm/site.ts';
 import type { Slurm } from './slurm.ts';
@@ -30,7 +29,6 @@ export interface SlurmWorld {
   close(): Promise<void>;
 }
 
-const connectors = new Connectors(clock, random);
 const backoff = { minMs: 50, maxMs: 100 };
 /** An agent here prints what it was told, and waits. */
 const AGENT = 'env | grep -E "^(DROVER|CONTROLLER|CUDA)" | sort; echo up; sleep 300';
@@ -60,7 +58,7 @@ export function createSlurmWorld(slurm: Slurm): SlurmWorld {
     },
     site(name, more = {}) {
       const settings = { ...slurmSite.parse({ slurmConf: slurm.conf }), ...more };
-      const site = openSlurmSite({ name, settings, backoff, connectors, clock, random, log });
+      const site = openSlurmSite({ name, settings, backoff, clock, random, log });
       sites.push(site);
       return site;
     },

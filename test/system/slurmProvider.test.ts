@@ -108,7 +108,7 @@ describe.runIf(here)('a job', () => {
     const pool = world.pool(slow);
     const batch = batchOfJobs();
     const lost = await pool.launch(batch);
-    expect(lost).toMatchObject({ kind: 'unknown', reason: expect.stringContaining('in time') });
+    expect(lost).toMatchObject({ kind: 'unknown' });
     const machine = await seen(pool, batch.id, ({ phase }) => phase === 'running');
     const again = launchedOf(await pool.launch(batch));
     expect(again.handles).toEqual([machine.handle]);

@@ -220,6 +220,18 @@ describe.runIf(behindSsh)('a site behind ssh', () => {
     await destroyed(pool, [batch.id]);
   });
 
+  test('a user can have a connection of its own', async () => {
+    const [own, users] = [ssh(), { 'physics/ada': servers.user }];
+    const far = world.site('own', { ssh: own, become: 'login', users });
+    const pool = world.pool(far, { userMap: 'submit-as-user' }, 'own');
+    const before = host.log().match(/Accepted publickey/g)?.length ?? 0;
+    const batch = batchOfJobs({ runAs: { tenant: 'physics', user: 'ada' } });
+    launchedOf(await pool.launch(batch));
+    await destroyed(pool, [batch.id]);
+    // Ours, which looks, and the user's, which submits.
+    expect(host.log().match(/Accepted publickey/g)).toHaveLength(before + 2);
+  });
+
   test('says what is wrong with a key of ours, and with a key of the host', async () => {
     const other = `${servers.folder}/other`;
     rmSync(other, { force: true });

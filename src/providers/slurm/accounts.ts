@@ -1,4 +1,5 @@
 /** Whose account a machine is asked for with, and what is known of an account at a site. */
+import type { Log } from '../../lib/log.ts';
 import type { LaunchBatch } from '../contract.ts';
 import type { SlurmPoolSettings } from '../../model/slurmSettings.ts';
 import { refusalOf, refused, type Refused } from './refusals.ts';
@@ -30,7 +31,7 @@ export function accountsOf(site: SlurmSite, { userMap }: SlurmPoolSettings): str
 
 export interface Login {
   user: string;
-  /** For the output of jobs; it exists. */
+  /** For the output of jobs; empty: it cannot be made. */
   folder: string;
   version: string;
 }
@@ -48,14 +49,13 @@ case $folder in
 '~/'*) folder=$HOME/\${folder#??} ;;
 esac
 umask 077
-mkdir -p "$folder" || exit 1
 echo "user=$(id -un)"
-echo "folder=$(cd "$folder" && pwd)"
+if mkdir -p "$folder"; then echo "folder=$(cd "$folder" && pwd)"; fi
 version=$("$@") || exit
 echo "version=$version"
 `;
 
-export function createLogins(site: SlurmSite, folder: string): Logins {
+export function createLogins(site: SlurmSite, folder: string, log: Log): Logins {
   const known = new Map<string, Login>();
   return {
     async of(account) {
@@ -67,11 +67,12 @@ export function createLogins(site: SlurmSite, folder: string): Logins {
       const field = (name: string): string =>
         new RegExp(`^${name}=(.+)$`, 'm').exec(result.stdout)?.[1]?.trim() ?? '';
       const login = { user: field('user'), folder: field('folder'), version: field('version') };
-      if (!login.user || !login.folder) {
+      if (!login.user) {
         const said = result.stdout.trim().slice(0, 200);
         return refused('unreachable', `${site.where} answered something else: ${said}`);
       }
-      known.set(account, login);
+      if (login.folder) known.set(account, login);
+      log.info({ site: site.name, ...login }, 'a Slurm site answers');
       return login;
     },
   };

@@ -57,7 +57,9 @@ export function environmentText(
  * job's own, since a home folder is shared by many nodes.
  */
 export function agentText({ site, agentCommand, scratch }: AgentProgram): string {
-  const folder = scratch ? quote(scratch) : '"${TMPDIR:-/tmp}"';
+  // Variables in it are the job's: /scratch/$USER.
+  const plain = scratch.replaceAll(/["\\`]/g, String.raw`\$&`);
+  const folder = `"${plain || '${TMPDIR:-/tmp}'}"`;
   return `
 job=\${SLURM_ARRAY_JOB_ID:+\${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID}
 job=\${job:-$SLURM_JOB_ID}
@@ -66,6 +68,7 @@ export DROVER_AGENT_MACHINE=${quote(`slurm:${site}:`)}"$job:$rank"
 export DROVER_AGENT_HOST="\${SLURMD_NODENAME:-$(hostname -s)}"
 export DROVER_AGENT_NAME=${quote(`${site}-`)}"$job-$rank"
 umask 077
+mkdir -p ${folder}
 folder=${folder}/drover-$(id -u)-$job-$rank
 rm -rf "$folder"
 mkdir "$folder" || exit 75
@@ -99,6 +102,8 @@ ${workers > 1 ? everywhere : ''}/bin/sh -c "$drover_agent" &
 drover_pid=$!
 # Slurm's word that the time is nearly over; Drover knows it, and the script must outlive it.
 trap 'echo "drover: Slurm ends this job soon"' USR1
+# At the end all get TERM. With the script the rest would be killed at once: agents come first.
+trap : TERM
 wait "$drover_pid"
 drover_code=$?
 while kill -0 "$drover_pid" 2>/dev/null; do

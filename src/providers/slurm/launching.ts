@@ -12,7 +12,7 @@ import { sbatchOptions, type Asked } from './options.ts';
 import { refusalOf, refused, submissionRefused, type Refused } from './refusals.ts';
 import { nodesOf, readReservations, windowFor, type Reservation } from './reservations.ts';
 import type { SlurmSite } from './site.ts';
-import { renderTemplate } from './template.ts';
+import { renderTemplate, type Rendered } from './template.ts';
 
 export interface Launching {
   pool: string;
@@ -68,18 +68,46 @@ async function submit(
   sentUntilMs: number | undefined,
 ): Promise<LaunchResult> {
   const wasSent = sentUntilMs !== undefined;
-  const { settings, site, names, clusterId, pool, clock } = parts;
+  const { settings, site, names, clock } = parts;
   const asker = { account: as.account, user: as.login.user };
   const [before, surroundings] = await Promise.all([
     askQueue(site, asker, names, names.jobName(batch.id)),
     askSurroundings(site, settings.partition),
   ]);
   if ('problem' in before) return maybe(wasSent, refused('unreachable', before.problem));
-  if ('kind' in surroundings) return maybe(wasSent, surroundings);
+  const prepared = 'kind' in surroundings ? surroundings : prepare(parts, batch, as, surroundings);
+  const found = new Map(ownJobs(before.jobs, names).map(({ label, job }) => [label, job.id]));
+  if (found.size > 0) {
+    const handles = batch.intents.map(({ label }) => found.get(label) ?? '');
+    const script = 'rendered' in prepared ? prepared.rendered.shown : '';
+    return { kind: 'launched', handles, script };
+  }
+  if ('kind' in prepared) return maybe(wasSent, prepared);
+  const { options, rendered } = prepared;
+  if (wasSent && clock.bootMs() < sentUntilMs) {
+    return { kind: 'unknown', reason: 'an earlier submission may still be under way' };
+  }
+  const words = [...limited(site), site.path('sbatch'), ...options];
+  const result = await site.submit({ words, account: as.account, stdin: rendered.script });
+  if (result.kind !== 'ended' || result.code !== 0) return submissionRefused(result);
+  return launched(result.stdout, batch, rendered.shown);
+}
+
+/** Everything that can be said before anything is sent. */
+function prepare(
+  { settings, site, names, clusterId, pool, clock }: Launching,
+  batch: LaunchBatch,
+  { login }: As,
+  surroundings: Surroundings,
+): Refused | { options: string[]; rendered: Extract<Rendered, { kind: 'rendered' }> } {
+  if (login.folder === '') {
+    const why = `the folder for output cannot be made at ${site.name} as ${login.user}`;
+    return refused('configuration', `${why}: set slurm.folder to one on a shared file system`);
+  }
   const fitted = fit(batch, settings, surroundings, clock.now());
-  if ('kind' in fitted) return maybe(wasSent, fitted);
+  if ('kind' in fitted) return fitted;
   const asked: Asked = {
-    ...{ batch, settings, pool, ...fitted, folder: as.login.folder },
+    ...{ batch, settings, pool, ...fitted, folder: login.folder },
     jobName: names.jobName(batch.id),
     account: settings.account || site.settings.account,
   };
@@ -88,19 +116,8 @@ async function submit(
   const { connectorUrl } = site.settings;
   const program = { batch, site: site.name, agentCommand, scratch, connectorUrl };
   const rendered = renderTemplate({ asked, program, clusterId, options });
-  if (rendered.kind === 'failed') return maybe(wasSent, refused('configuration', rendered.reason));
-  const found = new Map(ownJobs(before.jobs, names).map(({ label, job }) => [label, job.id]));
-  if (found.size > 0) {
-    const handles = batch.intents.map(({ label }) => found.get(label) ?? '');
-    return { kind: 'launched', handles, script: rendered.shown };
-  }
-  if (wasSent && clock.bootMs() < sentUntilMs) {
-    return { kind: 'unknown', reason: 'an earlier submission may still be under way' };
-  }
-  const words = [...limited(site), site.path('sbatch'), ...options];
-  const result = await site.submit({ words, account: as.account, stdin: rendered.script });
-  if (result.kind !== 'ended' || result.code !== 0) return submissionRefused(result);
-  return launched(result.stdout, batch, rendered.shown);
+  if (rendered.kind === 'failed') return refused('configuration', rendered.reason);
+  return { options, rendered };
 }
 
 /** Also where the connection is lost it ends in time: nothing comes after it was given up. */

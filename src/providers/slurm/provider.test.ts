@@ -2,18 +2,21 @@
 import { readdirSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { silentLog as log } from '../../lib/log.ts';
+import { systemRandom } from '../../lib/random.ts';
 import { systemClock, type Clock } from '../../lib/clock.ts';
 import { slurmPool, slurmSite } from '../../model/slurmSettings.ts';
-import type { LaunchBatch, Provider } from '../contract.ts';
-import type { RunResult } from '../remote/contract.ts';
+import type { LaunchBatch } from '../contract.ts';
+import type { RemoteShell, RunResult } from '../remote/contract.ts';
 import { createSlurmProvider } from './provider.ts';
 import { QUEUE_FORMAT } from './queue.ts';
-import type { SiteCommand, SlurmSite } from './site.ts';
+import { openSlurmSites, type SiteCommand, type SlurmSite } from './site.ts';
 
 const HEADING = QUEUE_FORMAT.replaceAll(/%\w/g, 'X').replace('X', 'JOBID');
 const LOGIN = 'user=drover\nfolder=/scratch/drover\nversion=slurm-wlm 22.05.8\n';
 const SURROUNDINGS = 'No reservations in the system\n\ngpu*|n[1-2]\n';
 const ok = (stdout: string): RunResult => ({ kind: 'ended', code: 0, stdout, stderr: '' });
+
+const lost: RunResult = { kind: 'lost', reason: 'no end' };
 
 interface Replies {
   login?: RunResult;
@@ -24,7 +27,7 @@ interface Replies {
 }
 
 /** A site that answers what it is told to, and remembers what it was asked. */
-function siteOf(replies: Replies): { site: SlurmSite; asked: SiteCommand[] } {
+function siteOf(replies: Replies, more: object): { site: SlurmSite; asked: SiteCommand[] } {
   const asked: SiteCommand[] = [];
   const answer = (command: SiteCommand): Promise<RunResult> => {
     asked.push(command);
@@ -37,7 +40,11 @@ function siteOf(replies: Replies): { site: SlurmSite; asked: SiteCommand[] } {
     return Promise.resolve(replies.login ?? ok(LOGIN));
   };
   const site: SlurmSite = {
-    ...{ name: 'lab', settings: slurmSite.parse({ account: 'team' }), where: 'this machine' },
+    ...{
+      name: 'lab',
+      settings: slurmSite.parse({ account: 'team', ...more }),
+      where: 'this machine',
+    },
     ...{ path: (program: string) => program, ask: answer, submit: answer },
     close: () => Promise.resolve(),
   };
@@ -47,15 +54,16 @@ function siteOf(replies: Replies): { site: SlurmSite; asked: SiteCommand[] } {
 /** Time that passes when it is told to. */
 function handClock(): Clock & { advance(ms: number): void } {
   let passedMs = 0;
-  return {
-    ...systemClock,
-    bootMs: () => passedMs,
-    advance: (ms) => void (passedMs += ms),
-  };
+  return { ...systemClock, bootMs: () => passedMs, advance: (ms) => void (passedMs += ms) };
 }
 
-function providerOf(replies: Replies, more: object = {}, clock: Clock = systemClock) {
-  const { site, asked } = siteOf(replies);
+function providerOf(
+  replies: Replies,
+  more: object = {},
+  clock: Clock = systemClock,
+  ofSite: object = {},
+) {
+  const { site, asked } = siteOf(replies, ofSite);
   const settings = slurmPool.parse({ site: 'lab', template: 'agents', ...more });
   const provider = createSlurmProvider({ pool: 'p', settings, site, clusterId: 'c', clock, log });
   const sbatch = (): SiteCommand | undefined => asked.find(({ words }) => words.includes('sbatch'));
@@ -154,6 +162,63 @@ describe('odd replies', () => {
   });
 });
 
+describe('accounts', () => {
+  const users = { 'physics/ada': 'ada', 'chemistry/*': 'chem' };
+  const each = { userMap: 'submit-as-user' };
+  const squeues = (asked: SiteCommand[]): string[][] =>
+    asked
+      .filter(({ words }) => words.includes('squeue'))
+      .map(({ account, words }) => [account, ...words.filter((word) => word.startsWith('--user'))]);
+
+  test('where jobs are private each is asked for its own', async () => {
+    const config = ok('AccountingStoreFlags = x\nPrivateData             = accounts,jobs\n');
+    const { provider, asked } = providerOf({ surroundings: config }, each, systemClock, { users });
+    expect(await provider.list()).toMatchObject({ kind: 'known' });
+    const own = ['', '--user=drover'];
+    expect(squeues(asked)).toEqual([own, ['ada', '--user=ada'], ['chem', '--user=chem']]);
+  });
+
+  test('where they are not, one look sees all; what is not known is not guessed', async () => {
+    const config = ok('PrivateData             = none\n');
+    const { provider, asked } = providerOf({ surroundings: config }, each, systemClock, { users });
+    await provider.list();
+    expect(squeues(asked)).toEqual([['']]);
+    const broken = providerOf({ surroundings: lost }, each, systemClock, { users });
+    expect(await broken.provider.list()).toMatchObject({ kind: 'unknown' });
+  });
+
+  test('a site without a folder for output is listed, and takes nothing', async () => {
+    const { provider, sbatch } = providerOf({ login: ok('user=drover\nversion=slurm 23.11\n') });
+    expect(await provider.list()).toMatchObject({ kind: 'known' });
+    const refused = { kind: 'refused', reason: expect.stringContaining('slurm.folder') };
+    expect(await provider.launch(batch())).toMatchObject(refused);
+    expect(sbatch()).toBeUndefined();
+  });
+});
+
+test('a site with a connector is reached by it alone', async () => {
+  const said: unknown[] = [];
+  const shell: RemoteShell = {
+    name: 'the connector of lab',
+    run: (command) => Promise.resolve(ok(String(said.push(command)))),
+    close: () => Promise.resolve(),
+  };
+  const parts = { clock: systemClock, random: systemRandom, log };
+  const settings = slurmSite.parse({ connector: true, commandFolder: '/opt/slurm/bin/' });
+  const sites = openSlurmSites({ lab: settings }, { ...parts, connectors: { shell: () => shell } });
+  const site = sites.site('lab');
+  expect(site?.where).toBe('the connector of lab');
+  expect(sites.site('lab')).toBe(site);
+  expect(sites.site('other')).toBeUndefined();
+  await site?.ask({ words: [site.path('squeue')], account: 'ada' });
+  expect(said[0]).toEqual([
+    ...['sudo', '-n', '-u', 'ada', '--', '/bin/sh', '-c', expect.any(String), 'sh'],
+    '/opt/slurm/bin/squeue',
+  ]);
+  await sites.close();
+  expect(() => openSlurmSites({ lab: settings }, parts).site('lab')).toThrow(/no connectors/);
+});
+
 describe('what is asked for', () => {
   const optionsOf = async (
     more: Partial<LaunchBatch>,
@@ -224,10 +289,9 @@ describe('the templates of deploy/slurm', () => {
 
   test('a script that is too long is refused', async () => {
     const agent = { url: 'x', authorities: 'P'.repeat(5 * 2 ** 20), selfDestructAfterMs: 1 };
-    const { provider } = providerOf({});
-    const refused: Awaited<ReturnType<Provider['launch']>> = await provider.launch(
-      batch({ agent }),
-    );
-    expect(refused).toMatchObject({ kind: 'refused', refusal: 'configuration' });
+    expect(await providerOf({}).provider.launch(batch({ agent }))).toMatchObject({
+      kind: 'refused',
+      refusal: 'configuration',
+    });
   });
 });

@@ -47,7 +47,7 @@ const NOTICE_MS = 60_000;
 export function createSlurmProvider(options: SlurmProviderOptions): Provider {
   const { pool, settings, site, clusterId } = options;
   const names = createJobNames(clusterId, pool);
-  const logins = createLogins(site, settings.folder);
+  const logins = createLogins(site, settings.folder, options.log);
   const queue = createQueueReader(options, names, logins);
   const notice = createNotice(options);
   return {

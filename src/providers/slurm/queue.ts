@@ -81,8 +81,8 @@ export function readTime(text: string): number | null {
 }
 
 /**
- * `1-02:03:04`, `02:03:04`, `03:04`; null for UNLIMITED, NOT_SET and the like. Of a job that is over
- * its limit and not yet ended Slurm prints INVALID: nothing is left.
+ * `1-02:03:04`, `02:03:04`, `03:04`; null for UNLIMITED, NOT_SET and the like. Of a job that is
+ * over its limit and not yet ended Slurm prints INVALID: nothing is left.
  */
 export function readSpan(text: string): number | null {
   if (text.trim() === 'INVALID') return 0;

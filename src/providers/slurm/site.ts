@@ -1,12 +1,11 @@
 /**
- * One Slurm installation: its commands, run on this machine, over one held ssh connection that all
- * pools of the site share, or by a connector there; as the team's account or as one of its users.
+ * One Slurm installation: its commands, run on this machine or over one held ssh connection that
+ * all pools of the site share, as the team's account or as one of its users.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Random } from '../../lib/random.ts';
 import type { SlurmSiteSettings } from '../../model/slurmSettings.ts';
-import type { Connectors } from '../remote/connectors.ts';
 import type { RemoteShell, RunResult } from '../remote/contract.ts';
 import { createLocalShell } from '../remote/localShell.ts';
 import type { Backoff } from '../remote/sshConnection.ts';
@@ -39,10 +38,10 @@ export interface SiteCommand {
 export interface SiteOptions {
   name: string;
   settings: SlurmSiteSettings;
+  /** Shells of sites that are reached by a connector alone. */
+  connectors?: { shell(site: string): RemoteShell };
   /** How long a login node that did not let us in is left alone. */
   backoff?: Backoff;
-  /** Those that stand at sites which nobody reaches from here. */
-  connectors: Connectors;
   clock: Clock;
   random: Random;
   log: Log;
@@ -60,17 +59,19 @@ const AT_HOME = 'USER=$(id -un); LOGNAME=$USER; eval "HOME=~$USER"; export HOME 
 const GO_HOME = 'cd "$HOME" 2>/dev/null || cd /; ';
 
 export function openSlurmSite(options: SiteOptions): SlurmSite {
-  const { name, settings, backoff, connectors, clock, random, log } = options;
+  const { name, settings, connectors, backoff, clock, random, log } = options;
   const shells = new Map<string, RemoteShell>();
   const open = (user: string): RemoteShell => {
     const known = shells.get(user);
     if (known) return known;
-    const { ssh } = settings;
+    const { ssh, connector } = settings;
+    if (connector && !connectors) throw new Error(`site ${name}: there are no connectors here`);
     const rest = { clock, random, log, ...(backoff ? { backoff } : {}) };
-    const there = settings.connector ? connectors.shell(name) : createLocalShell(rest);
-    const shell = ssh
-      ? createSshShell({ destination: { ...ssh, user: user || ssh.user }, ...rest })
-      : there;
+    const shell =
+      (connector && connectors?.shell(name)) ||
+      (ssh
+        ? createSshShell({ destination: { ...ssh, user: user || ssh.user }, ...rest })
+        : createLocalShell(rest));
     shells.set(user, shell);
     return shell;
   };
