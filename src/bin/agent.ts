@@ -83,11 +83,9 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
   spool.follow(outputs);
   shutdown.add(() => spool.close());
   const tunnels = createTunnelDialer({
-    homeUrl: settings.agent.dialHome ? url : undefined,
     kinds: tunnelKinds({ execContext: (uid) => runtime.execContext(uid), clock, log }),
-    clock,
-    random,
-    log,
+    homeUrl: settings.agent.dialHome ? url : undefined,
+    ...{ clock, random, log },
   });
   shutdown.add(() => tunnels.close());
   const attributes = { limits: runtime.limits, ...containerAttributes(settings, containers) };

@@ -1,4 +1,4 @@
-/** drover connector: on a login node, the way out for agents and the way in for a site's commands. */
+/** drover connector: on a login node, the way out for agents and who runs a site's commands. */
 import { readFileSync } from 'node:fs';
 import { startConnector } from '../connector/connector.ts';
 import { startRelay } from '../connector/relay.ts';

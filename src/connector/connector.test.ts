@@ -25,8 +25,7 @@ interface World {
   results: Map<string, ConnectorResult>;
   calls: ExchangeRequest[];
   /** Thrown by the calls that come next. */
-  failures: unknown[];
-  /** Replies that are lost on the way, after the call was heard. */
+  failures: Error[];
   refused: ApiError[];
   accepted: number;
 }

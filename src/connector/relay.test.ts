@@ -163,15 +163,15 @@ test('bodies stream both ways: neither side waits for the end of the other', asy
     },
   });
   const response = await fetch(`${relay.url}/v1/blobs/sha256:1`, {
-    ...{ method: 'PUT', body, duplex: 'half' },
-  } as RequestInit);
+    ...{ method: 'PUT', body, duplex: 'half' as const },
+  });
   begin();
   expect(await response.text()).toBe('started');
   expect(received).toBe(64 * MIB);
   expect(hash.digest('hex')).toBe(expected.digest('hex'));
 });
 
-test('an agent that goes away ends its call at the gateway; one cut short there is seen', async () => {
+test('who goes away ends the call at the gateway; an answer cut short there is seen', async () => {
   const { promise: ended, resolve } = Promise.withResolvers<void>();
   answer = (_request, response) => response.on('close', () => resolve());
   const leaving = new AbortController();
@@ -251,7 +251,7 @@ test.each(['/v1/jobs/j1/exec', '/v1/tunnel/x', '/proxy/x/'])('no upgrade at %s',
   expect(seen).toEqual([]);
 });
 
-test('RELAY_LIMITS.connections: no more than so many; RELAY_LIMITS.silenceMs ends the silent', async () => {
+test('RELAY_LIMITS.connections: no more; RELAY_LIMITS.silenceMs: the silent end', async () => {
   const small = await start({ limits: { connections: 1, silenceMs: 300 } });
   answer = () => undefined;
   try {
@@ -261,6 +261,15 @@ test('RELAY_LIMITS.connections: no more than so many; RELAY_LIMITS.silenceMs end
     expect([503, 'closed']).toContain(
       await held.then(({ status }) => status).catch(() => 'closed'),
     );
+  } finally {
+    await small.close();
+  }
+});
+
+test('RELAY_LIMITS.headersMs: half a request holds no socket', async () => {
+  const small = await start({ limits: { headersMs: 200 } });
+  try {
+    expect(await raw('GET /install/agent HTTP/1.1\r\nhost: x', small)).toMatch(/^HTTP\/1.1 408 /);
   } finally {
     await small.close();
   }

@@ -3,7 +3,12 @@
  * the gateway, as they come and go, and nothing else. It reads no tokens; the gateway checks them.
  */
 import { Agent, createServer, request, type Server } from 'node:http';
-import type { ClientRequest, IncomingMessage, RequestOptions, ServerResponse } from 'node:http';
+import type {
+  ClientRequest,
+  IncomingMessage,
+  OutgoingHttpHeaders,
+  ServerResponse,
+} from 'node:http';
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -14,7 +19,7 @@ import { isPassed, isPassedUpgrade } from './paths.ts';
 import { problemText, UNREACHABLE, UNKNOWN } from './problem.ts';
 import { passUpgrade } from './upgrade.ts';
 
-export const RELAY_LIMITS = {
+const RELAY_LIMITS = {
   /** Some eight of each agent: with them 500 agents. Beyond, connections are closed at once. */
   connections: 4096,
   /** A request whose headers are not here by then holds a socket for nothing. */
@@ -38,15 +43,22 @@ export interface Relay {
   close(): Promise<void>;
 }
 
-/** A request to the gateway, with what comes back. */
-export type Dial = (incoming: IncomingMessage, options: RequestOptions) => ClientRequest;
+/** A request to the gateway; `agent: false` gives it a connection of its own. */
+export type Dial = (
+  incoming: IncomingMessage,
+  options: { headers: OutgoingHttpHeaders; agent?: false },
+) => ClientRequest;
 
 export async function startRelay(options: RelayOptions): Promise<Relay> {
   const limits = { ...RELAY_LIMITS, ...options.limits };
   const { target, host, port, log } = options;
   const dialer = createDialer(target, limits.silenceMs);
   const sockets = new Set<Duplex>();
-  const server = createServer({ requestTimeout: 0, headersTimeout: limits.headersMs });
+  const server = createServer({
+    requestTimeout: 0,
+    headersTimeout: limits.headersMs,
+    connectionsCheckingInterval: limits.headersMs / 2,
+  });
   server.maxConnections = limits.connections;
   server.timeout = limits.silenceMs;
   server.on('drop', () => log.warn({ limit: limits.connections }, 'too many connections'));

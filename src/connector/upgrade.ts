@@ -46,7 +46,7 @@ export function passUpgrade(upgrade: PassedUpgrade): void {
     socket.write(headOf(response, { ...passedHeaders(response), ...agreed }));
     socket.write(otherHead);
     other.write(head);
-    join(socket as Socket, other as Socket, silenceMs);
+    join(socket as Socket, other, silenceMs);
   });
   upstream.end();
 }

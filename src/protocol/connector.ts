@@ -26,3 +26,8 @@ export interface ExchangeReply {
   /** To be run once each, and answered. Who does not answer in time has lost them. */
   commands: ConnectorCommand[];
 }
+
+export interface ConnectorCalls {
+  /** A connector brings results and fetches commands of its site; held for some where it waits. */
+  exchangeCommands(joinToken: string, request: ExchangeRequest): Promise<ExchangeReply>;
+}

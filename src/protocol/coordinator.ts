@@ -17,7 +17,7 @@ import type {
   JoinRequest,
 } from './agent.ts';
 import type { LogAck, LogChunk, SyncReply, SyncRequest } from './agent.ts';
-import type { ExchangeReply, ExchangeRequest } from './connector.ts';
+import type { ConnectorCalls } from './connector.ts';
 import type { DataInput, DataView } from './dataSets.ts';
 import type { ClusterView, CreateToken, TokenView, WorkerView } from './fleet.ts';
 import type {
@@ -131,7 +131,7 @@ export interface Readiness {
   loops: LoopHealth[];
 }
 
-export interface Coordinator extends PoolCalls {
+export interface Coordinator extends PoolCalls, ConnectorCalls {
   /** Undefined when the token is unknown, expired or revoked. Gateways cache it for at most 5 s. */
   authenticate(secret: string): Promise<Principal | undefined>;
 
@@ -223,9 +223,6 @@ export interface Coordinator extends PoolCalls {
    * that it must have is refused, UNAVAILABLE where that cannot be had.
    */
   attemptTokens(workerToken: string, uid: string): Promise<AttemptTokens>;
-
-  /** A connector brings results and fetches commands of its site; held for some where it waits. */
-  exchangeCommands(joinToken: string, request: ExchangeRequest): Promise<ExchangeReply>;
 
   /** A gateway says where agents reach its tunnel; the lease must be renewed. */
   registerGateway(url: string, leaseMs: number): Promise<void>;

@@ -32,10 +32,10 @@ export async function createConnector(
         cwd: '/',
         env: env(),
       });
-      const { output, end } = current;
+      const started = current;
       await until('the connector is up', () => {
-        if (end()) throw new Error(tail(output()));
-        return output().includes('the connector is up');
+        if (started.end()) throw new Error(tail(started.output()));
+        return started.output().includes('the connector is up');
       });
     },
   };

@@ -26,7 +26,7 @@ export type StreamHandler = (stream: TunnelStream) => Promise<void>;
 export interface TunnelDialerOptions {
   /** What this agent can do over a tunnel: exec, later port-forward and others. */
   kinds: Record<string, StreamHandler>;
-  /** Dialled in place of any gateway that an order names: the one way out; absent: there are more. */
+  /** The one way out, dialled whatever gateway an order names; absent: there are more. */
   homeUrl?: string | undefined;
   clock: Clock;
   random: Random;

@@ -50,6 +50,16 @@ test('one that has been silent for long is gone', async () => {
   expect(await clock.run(shell.run(['squeue']))).toMatchObject({ kind: 'unreachable' });
 });
 
+test('no more than WAITING_MOST commands wait', async () => {
+  const busy = connectors.shell('busy');
+  await clock.run(connectors.exchange('busy', { connector: 'a', results: [], waitMs: 0 }));
+  const waiting = Array.from({ length: 200 }, () => busy.run(['true'], { timeoutMs: 1000 }));
+  const more = await clock.run(busy.run(['true']));
+  expect(more).toMatchObject({ kind: 'unreachable', reason: /too many commands wait/ });
+  await busy.close();
+  for (const result of await Promise.all(waiting)) expect(result.kind).toBe('unreachable');
+});
+
 test('of two connectors one runs a command, and neither keeps the other from waiting', async () => {
   const first = exchange([], { connector: 'a', waitMs: 10_000 });
   const second = exchange([], { connector: 'b', waitMs: 10_000 });
