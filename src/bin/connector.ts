@@ -12,7 +12,7 @@ import type { ExchangeReply, ExchangeRequest } from '../protocol/connector.ts';
 import { send } from '../protocol/http.ts';
 import { createLocalShell } from '../providers/remote/localShell.ts';
 import { tellFailure } from './failure.ts';
-import type { RoleArguments } from './roles.ts';
+import type { RoleArguments } from './role.ts';
 import { shutdownOnSignals, tellReady } from './shutdown.ts';
 import { trustAgentFiles } from './trust.ts';
 

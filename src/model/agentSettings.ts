@@ -13,6 +13,8 @@ export const agentSettings = section({
   instance: z.string().max(255).default(''),
   /** Without contact for this long it ends itself; 0: never. */
   selfDestructAfterMs: z.int().min(0).default(0),
+  /** What ends the machine then, for a shell; empty: the agent's own end is enough. */
+  selfDestructCommand: text.default(''),
   /** Also tunnels to other gateways go by the URL it joined at: nothing else can be reached. */
   dialHome: z.boolean().default(false),
   address: z.string().max(255).default(''),
