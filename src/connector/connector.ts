@@ -25,7 +25,7 @@ export interface ConnectorOptions {
 }
 
 const RETRY_FIRST_MS = 500;
-const RETRY_MOST_MS = 30_000;
+const RETRY_MOST_MS = 10_000;
 /** Calls that find nothing are made no faster than this, whatever the controller holds them for. */
 const CALLS_APART_MS = 200;
 /** Results that are kept while the controller is away; by then it has given up the oldest. */

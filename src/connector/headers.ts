@@ -13,7 +13,7 @@ const OF_ONE_CONNECTION = [
   'upgrade',
   // Answered by the relay itself.
   'expect',
-  // Those who are passed on do not say for whom.
+  // For whom it is, the relay says.
   'forwarded',
   'x-forwarded-for',
   'x-forwarded-host',

@@ -28,6 +28,9 @@ const RELAY_LIMITS = {
   silenceMs: 330_000,
 };
 
+/** About as long as a gateway keeps a connection that nobody uses. */
+const KEEP_ALIVE_MS = 65_000;
+
 export interface RelayOptions {
   /** The gateway, as the connector reaches it. */
   target: URL;
@@ -58,6 +61,7 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
     requestTimeout: 0,
     headersTimeout: limits.headersMs,
     connectionsCheckingInterval: limits.headersMs / 2,
+    keepAliveTimeout: KEEP_ALIVE_MS,
   });
   server.maxConnections = limits.connections;
   server.timeout = limits.silenceMs;
@@ -125,7 +129,12 @@ function createDialer(target: URL, silenceMs: number): { dial: Dial; close(): vo
         // Read each time, which a renewal changes.
         ...(isTls ? shownCertificate() : {}),
         ...options,
-        headers: { ...options.headers, host: target.host },
+        headers: {
+          ...options.headers,
+          host: target.host,
+          // Looked at by a gateway that trusts this one (server.trustedProxies).
+          'x-forwarded-for': incoming.socket.remoteAddress,
+        },
       });
       upstream.setTimeout(silenceMs, () => upstream.destroy(new Error('no answer for too long')));
       return upstream;

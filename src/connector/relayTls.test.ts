@@ -30,7 +30,7 @@ test('calls and tunnels pass to a gateway that is trusted, and to no other', asy
     expect([response.status, await response.text()]).toEqual([200, 'connector']);
     const socket = new WebSocket(`${relay.url.replace('http', 'ws')}/v1/tunnel`);
     const said = await new Promise((resolve, reject) => {
-      socket.on('message', (data) => resolve(String(data as Buffer)));
+      socket.on('message', (data) => resolve((data as Buffer).toString()));
       socket.on('error', reject);
     });
     expect(said).toBe('hello');
