@@ -60,6 +60,7 @@ export function openFleet(
     pools,
     connectors: {
       exchange: (site, exchange) => connectors.exchange(site, exchange),
+      inContact: (site) => connectors.inContact(site),
       siteOf: (pool) => fleet.pools[pool]?.slurm?.site,
     },
     launching: { joinSecrets: createJoinSecrets(secret), agent: () => home },

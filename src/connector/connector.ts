@@ -24,8 +24,8 @@ export interface ConnectorOptions {
   onRefused: (refusal: ApiError) => void;
 }
 
-const RETRY_FIRST_MS = 500;
-const RETRY_MOST_MS = 10_000;
+const RETRY_FIRST_MS = 250;
+const RETRY_MOST_MS = 3_000;
 /** Calls that find nothing are made no faster than this, whatever the controller holds them for. */
 const CALLS_APART_MS = 200;
 /** Results that are kept while the controller is away; by then it has given up the oldest. */
@@ -65,7 +65,8 @@ class Connector {
   async #fetch(): Promise<boolean> {
     const { clock } = this.#options;
     const begunMs = clock.bootMs();
-    const { commands } = await this.#exchange([], true);
+    // After a break it does not wait: that the controller answers is news.
+    const { commands } = await this.#exchange([], this.#accepted && this.#inContact);
     this.#runner.start(commands);
     const tookMs = clock.bootMs() - begunMs;
     if (commands.length === 0 && tookMs < CALLS_APART_MS) {

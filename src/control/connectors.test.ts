@@ -19,6 +19,7 @@ beforeEach(async () => {
       connectors = new Connectors(clock, seededRandom(1));
       return {
         exchange: (site, exchange) => connectors.exchange(site, exchange),
+        inContact: (site) => connectors.inContact(site),
         siteOf: (pool) => SITES[pool],
       };
     },

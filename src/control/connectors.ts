@@ -9,6 +9,7 @@ import { hashSecret } from './secrets.ts';
 /** What commands wait for connectors, and where the machines of pools come from. */
 export interface ConnectorSites {
   exchange: Connectors['exchange'];
+  inContact: Connectors['inContact'];
   /** Undefined: the pool is at no site. */
   siteOf(pool: string): string | undefined;
 }
@@ -19,6 +20,10 @@ export interface ConnectorOptions {
   longPollMs: number;
   /** Absent: there is no site. */
   sites: ConnectorSites | undefined;
+  /** Of all pools. */
+  pools: readonly { name: string }[];
+  /** A pool that could ask nobody can ask now. */
+  look: (pool: string) => Promise<void>;
 }
 
 /**
@@ -30,6 +35,8 @@ export function createConnectorCalls({
   clock,
   longPollMs,
   sites,
+  pools,
+  look,
 }: ConnectorOptions): Pick<Coordinator, 'exchangeCommands'> {
   return {
     async exchangeCommands(joinToken, { site, connector, results, wait }) {
@@ -49,7 +56,14 @@ export function createConnectorCalls({
         });
       }
       const waitMs = wait ? longPollMs : 0;
-      return { commands: await sites.exchange(site, { connector, results, waitMs }) };
+      const isNew = !sites.inContact(site);
+      const exchanged = sites.exchange(site, { connector, results, waitMs });
+      if (isNew) {
+        const here = pools.filter(({ name }) => sites.siteOf(name) === site);
+        // What comes of it is the pool's to tell.
+        for (const { name } of here) void look(name);
+      }
+      return { commands: await exchanged };
     },
   };
 }

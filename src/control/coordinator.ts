@@ -89,7 +89,10 @@ export function createCoordinator(options: ControllerOptions, parts: ControllerP
     ...createAttemptSecrets({ ...core, agents, sources: options.secrets ?? [] }),
     ...createAttemptTokens({ ...core, agents, minter: options.minter, log: options.log }),
     ...createCheckpointCalls({ ...core, getJob: jobs.getJob }),
-    ...createConnectorCalls({ state, clock, longPollMs, sites: options.connectors }),
+    ...createConnectorCalls({
+      ...{ state, clock, longPollMs, sites: options.connectors, pools: settings.pools },
+      look: (pool) => poolLoops.look(pool),
+    }),
     join: (token, request) => agents.join(token, request),
     sync: (token, request) => agents.sync(token, request),
     readiness: () => readiness(loops, history),

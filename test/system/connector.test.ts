@@ -26,7 +26,8 @@ beforeAll(async () => {
   const config = path.join(folder, 'drover.yaml');
   const slurm = { site: 'hpc' };
   const pools = { hpc: { max: 1, pollMs: 300, slurm } };
-  writeFileSync(config, stringify({ fleet: { sites: { hpc: { connector: true } }, pools } }));
+  const sites = { hpc: { connector: true, commandFolder: folder } };
+  writeFileSync(config, stringify({ fleet: { sites, pools } }));
   server = await startServer({
     env: { DROVER_CONFIG: config, DROVER_SERVER_PUBLIC_URL: NOWHERE },
   });
@@ -77,8 +78,7 @@ test('without it the pool says what to start; with it, the site answers', async 
   const made = await server.client.createToken({ kind: 'join', pool: 'hpc' });
   token = made.secret ?? '';
   await connector.start(server);
-  // What Slurm says here, if it is installed at all, has no cluster behind it.
-  await until('the site was asked', async () => !/drover connector/.test(await listError()));
+  await until('the site was asked', async () => /is not there/.test(await listError()));
   expect(connector.process().output()).not.toContain(token);
 });
 
@@ -126,6 +126,6 @@ test('its own end and the controller’s cost no work', async () => {
   expect(await server.stdout(job)).toBe('begun\ndone\n');
   expect(await server.attempts(job)).toHaveLength(1);
   // The same connector serves the new controller.
-  await until('the site is asked again', async () => !/drover connector/.test(await listError()));
+  await until('the site is asked again', async () => /is not there/.test(await listError()));
   expect(connector.process().end()).toBeUndefined();
 });

@@ -58,6 +58,11 @@ export class Connectors {
     };
   }
 
+  /** Whether commands of the site would be fetched just now. */
+  inContact(name: string): boolean {
+    return this.#inContact(this.#site(name));
+  }
+
   /** What a connector brings, and what it is to do next; waits for that up to `waitMs`. */
   async exchange(
     name: string,
