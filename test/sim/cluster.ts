@@ -4,7 +4,9 @@
 import { createHash } from 'node:crypto';
 import type { PoolPolicy } from '../../src/core/placement/admission.ts';
 import { DEFAULT_POLICY } from '../../src/core/schedule/plan.ts';
+import type { ManagedPool } from '../../src/control/pools/pool.ts';
 import { startAgent, type AgentTransport } from '../../src/agent/agent.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { DroverError } from '../../src/lib/errors.ts';
 import type { Principal } from '../../src/model/token.ts';
 import { unpackSpec } from '../../src/model/spec.ts';
@@ -36,6 +38,8 @@ export interface Scenario {
   /** Machines that are there from the beginning. */
   sites: readonly Site[];
   pools: readonly PoolPolicy[];
+  /** Pools whose machines come by themselves, for a controller process with this clock. */
+  manage?: (clock: Clock) => ManagedPool[];
 }
 
 export class Cluster {
@@ -51,6 +55,8 @@ export class Cluster {
   readonly talkative: boolean;
   /** Called once, when a task that runs long is assigned on disk and its machine does not know. */
   onAssigned: ((machine: Machine) => void) | null = null;
+  /** Told of everything that becomes durable. */
+  onCommit: (commit: Commit) => void = () => undefined;
   /** Called once, when a task waits for a time before it is tried again. */
   onBackOff: (() => void) | null = null;
   /** Machines whose agent dies just before its next such effect. */
@@ -58,7 +64,7 @@ export class Cluster {
   readonly #agents = new Map<Machine, Process>();
   readonly #agentPoints: CrashPoints<Effect>;
 
-  constructor(world: World, file: string, { sites, pools }: Scenario) {
+  constructor(world: World, file: string, { sites, pools, manage }: Scenario) {
     this.world = world;
     this.pools = pools;
     this.talkative = world.chance(0.4);
@@ -77,7 +83,7 @@ export class Cluster {
       if (server === this.controller.process) this.controller.point('before an answer');
     });
     this.controller = new ControllerProcess({
-      ...{ world, file, pools: this.pools, logs: this.logs, policy },
+      ...{ world, file, pools: this.pools, logs: this.logs, policy, ...(manage && { manage }) },
       faults: { commitUnknown: rate(0.02), commitFails: rate(0.01), slow: rate(0.2) },
       points: new CrashPoints(world, CONTROLLER_POINTS, CRASH_POINT_CHANCE),
       checker: () => this.checker,
@@ -157,7 +163,10 @@ export class Cluster {
   async drain(draining: boolean): Promise<void> {
     const workers = [...(this.controller.controller?.state.workers.keys() ?? [])];
     if (workers.length === 0) return;
-    const chosen = draining ? [this.world.pick(workers)] : workers;
+    await this.#setDraining(draining ? [this.world.pick(workers)] : workers, draining);
+  }
+
+  async #setDraining(chosen: string[], draining: boolean): Promise<void> {
     try {
       const { coordinator } = this.target();
       const who = await coordinator?.authenticate(ADMIN.secret);
@@ -166,6 +175,17 @@ export class Cluster {
     } catch (error) {
       this.world.note('admin', `drain failed: ${(error as Error).message}`);
     }
+  }
+
+  /** Undoes the admin's drains; what a pool gives back stays closed. */
+  async openOwn(): Promise<void> {
+    const own = [...(this.controller.controller?.state.workers.values() ?? [])].filter(
+      ({ worker }) => worker.instance === null,
+    );
+    await this.#setDraining(
+      own.map(({ worker }) => worker.id),
+      false,
+    );
   }
 
   /** From now on nothing goes wrong by itself. */
@@ -183,7 +203,9 @@ export class Cluster {
     for (const machine of this.machines) this.startAgent(machine);
   }
 
-  #committed({ attempts, tasks }: Commit): void {
+  #committed(commit: Commit): void {
+    const { attempts, tasks } = commit;
+    this.onCommit(commit);
     if (tasks.some(({ row }) => row.state === 'PENDING' && row.not_before_ms > 0)) {
       this.onBackOff?.();
       this.onBackOff = null;
