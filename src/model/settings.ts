@@ -38,6 +38,7 @@ const server = section({
     .min(KIB)
     .max(GIB)
     .default(16 * MIB),
+  installFolder: text.default(''),
   unaryTimeoutMs: duration.default(30 * SECOND),
   streamTimeoutMs: duration.default(HOUR),
 });
@@ -264,9 +265,11 @@ function resolvePaths(settings: Settings, home: string | undefined): Settings {
     folder: named ? expandHome(named, home) : `${dataDir}/cache`,
   };
   const policyFile = { file: expandHome(settings.policy.file, home) };
+  const installFolder = expandHome(settings.server.installFolder, home);
+  const server = { ...settings.server, installFolder };
   const training = { templates: expandHome(settings.training.templates, home) };
   const agent = { ...settings.agent, dataDir, cache };
-  const paths = { data: { dir }, gateway, blobs, policy: policyFile, training, agent };
+  const paths = { data: { dir }, server, gateway, blobs, policy: policyFile, training, agent };
   return { ...settings, ...paths };
 }
 

@@ -2,10 +2,12 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { providerOf, type PoolSettings, type ProviderKind } from '../model/poolSettings.ts';
-import type { Provider } from './contract.ts';
+import { systemRandom } from '../lib/random.ts';
+import type { MachineRef, Provider } from './contract.ts';
 import { createSaladProvider } from './salad/provider.ts';
 import { createSlurmProvider } from './slurm/provider.ts';
 import type { openSlurmSites } from './slurm/site.ts';
+import { createSshProvider } from './ssh/provider.ts';
 
 export interface OpenedProvider {
   kind: ProviderKind;
@@ -24,6 +26,10 @@ export interface ProviderOptions {
   /** Machines of other clusters in the same place are none of ours. */
   clusterId: string;
   slurmSites: ReturnType<typeof openSlurmSites>;
+  /** The agent that launched machines get from us. */
+  agentVersion: string;
+  /** What the store knows of the pool's machines that are not over. */
+  remembered: readonly MachineRef[];
   clock: Clock;
   log: Log;
 }
@@ -32,13 +38,16 @@ export interface ProviderOptions {
 export function openProvider(options: ProviderOptions): OpenedProvider | undefined {
   const kind = providerOf(options.settings);
   if (kind === undefined) return undefined;
-  const { salad } = options.settings;
+  const { salad, slurm, ssh } = options.settings;
   if (salad) {
     const provider = createSaladProvider({ ...options, settings: salad, env: process.env });
     return { kind, provider, longestMs: 0, perUser: false, network: '' };
   }
-  const { slurm } = options.settings;
   if (slurm) return openSlurm(options, slurm);
+  if (ssh) {
+    const provider = createSshProvider({ ...options, settings: ssh, random: systemRandom });
+    return { kind, provider, longestMs: 0, perUser: false, network: '' };
+  }
   throw new Error(`no provider ${kind}`);
 }
 

@@ -1,6 +1,6 @@
 /** What workers say of their machines. */
 import { isComing } from '../core/lifecycle/instance.ts';
-import type { HealthProblem } from '../model/health.ts';
+import { ENDING, type HealthProblem } from '../model/health.ts';
 import type { Worker } from '../model/worker.ts';
 import { faultHost } from './hosts.ts';
 import type { ReportHealth } from './instanceMutations.ts';
@@ -17,7 +17,8 @@ export function reportHealth(state: State, mutation: ReportHealth, nowMs: number
   worker.problems = problems;
   state.touchWorker(worker);
   const evidence = problems.map(({ message }) => message).join('; ');
-  for (const { message } of fresh) {
+  for (const { check, message } of fresh) {
+    if (check === ENDING) continue;
     const at = { pool: worker.pool, name: worker.host };
     faultHost(state, at, 'health-drain', message, nowMs);
   }

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { follow, readGuide } from '../support/guide.ts';
-import { DROVER, startJourney, type Journey } from '../support/journey.ts';
+import { DROVER, startJourney, until, type Journey } from '../support/journey.ts';
 import { sweep } from '../support/leftovers.ts';
 import { programsAreHere } from '../support/programs.ts';
 import { slurmIsHere, startSlurm, type Slurm } from '../support/slurm.ts';
@@ -24,6 +24,10 @@ describe.runIf(isHere)('molecular dynamics on Slurm', () => {
     journey = await startJourney({
       args: ['--resources', 'cpus=2,mem=4Gi'],
       env: { SLURM_CONF, PATH, DROVER_CONFIG: config },
+    });
+    await until('the workstation has joined', async () => {
+      const { items } = await journey.client.listWorkers({});
+      return items.length === 1;
     });
   });
   afterAll(async () => {

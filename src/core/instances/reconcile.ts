@@ -126,8 +126,8 @@ function whyDestroy(
 }
 
 /**
- * Its provider starts it again by itself: what is ending is only its last run. One that has not
- * started, as far as we know, is as well left alone: soon it is listed as over or as waiting.
+ * Its provider starts it again by itself: what is ending is only its last run. One that waits to
+ * be started again is left alone until it is listed as over or as waiting.
  */
 function isPutBack({ state, restarts }: Instance, sight: Sight): boolean {
   return sight.restarts > restarts || (state === 'REQUESTED' && sight.restarts > 0);
