@@ -8,7 +8,6 @@ import type { ManagedPool } from '../../src/control/pools/pool.ts';
 import { startAgent, type AgentTransport } from '../../src/agent/agent.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { DroverError } from '../../src/lib/errors.ts';
-import type { Principal } from '../../src/model/token.ts';
 import { unpackSpec } from '../../src/model/spec.ts';
 import type { Coordinator } from '../../src/protocol/coordinator.ts';
 import type { Commit } from './checkers/mirror.ts';
@@ -19,7 +18,7 @@ import { CrashPoints } from './crashPoints.ts';
 import { LogDisk } from './logs.ts';
 import { Machine, type Effect } from './machine.ts';
 import { Network } from './network.ts';
-import { ADMIN, JOIN_SECRETS } from './people.ts';
+import { JOIN_SECRETS } from './people.ts';
 import { copyOf } from './plainData.ts';
 import { registrationOf } from './registration.ts';
 import type { Site } from './sites.ts';
@@ -157,35 +156,6 @@ export class Cluster {
     process.alive = false;
     this.world.note(machine.name, `agent gone: ${why}`);
     this.world.after(downMs, () => this.startAgent(machine));
-  }
-
-  /** The admin's call straight to the controller, if there is one. */
-  async drain(draining: boolean): Promise<void> {
-    const workers = [...(this.controller.controller?.state.workers.keys() ?? [])];
-    if (workers.length === 0) return;
-    await this.#setDraining(draining ? [this.world.pick(workers)] : workers, draining);
-  }
-
-  async #setDraining(chosen: string[], draining: boolean): Promise<void> {
-    try {
-      const { coordinator } = this.target();
-      const who = await coordinator?.authenticate(ADMIN.secret);
-      for (const id of who ? chosen : [])
-        await coordinator?.setDraining(who as Principal, id, draining);
-    } catch (error) {
-      this.world.note('admin', `drain failed: ${(error as Error).message}`);
-    }
-  }
-
-  /** Undoes the admin's drains; what a pool gives back stays closed. */
-  async openOwn(): Promise<void> {
-    const own = [...(this.controller.controller?.state.workers.values() ?? [])].filter(
-      ({ worker }) => worker.instance === null,
-    );
-    await this.#setDraining(
-      own.map(({ worker }) => worker.id),
-      false,
-    );
   }
 
   /** From now on nothing goes wrong by itself. */

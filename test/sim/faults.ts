@@ -3,6 +3,7 @@
  * again.
  */
 import type { Cluster } from './cluster.ts';
+import { drain } from './drains.ts';
 import type { Machine } from './machine.ts';
 import type { Process } from './world.ts';
 
@@ -37,8 +38,8 @@ export function scheduleFaults(cluster: Cluster, overMs: number, steps = true): 
   times(steps ? 2 : 0, () => {
     cluster.onBackOff = () => stepBack(cluster);
   });
-  times(2, () => void cluster.drain(true));
-  times(2, () => void cluster.drain(false));
+  times(2, () => void drain(cluster, true));
+  times(2, () => void drain(cluster, false));
 }
 
 /** What systemd would do: starts the controller again when it has died. */

@@ -25,7 +25,7 @@ export interface Story {
 }
 
 /** usual: machines that are there. provision: machines that come by themselves. */
-export const STORIES = { usual: usualStory, provision: provisionStory } as const;
+const STORIES = { usual: usualStory, provision: provisionStory } as const;
 export type StoryName = keyof typeof STORIES;
 
 let current: Cluster | null = null;
@@ -37,11 +37,12 @@ export async function runSeed(name: StoryName, seed: number, keepLines = 0): Pro
   Error.stackTraceLimit = keepLines > 0 ? 20 : 0;
   const world = new World(seed, keepLines);
   const file = await freshDatabase();
-  const { cluster, play } = STORIES[name](world, file);
+  const story = STORIES[name](world, file);
+  const { cluster } = story;
   current = cluster;
   let violation: RunResult['violation'] = null;
   try {
-    await play();
+    await story.play();
   } catch (error) {
     const invariant = error instanceof Violation ? error.invariant : 'error';
     violation = { invariant, message: error instanceof Violation ? error.message : stack(error) };

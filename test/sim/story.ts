@@ -6,6 +6,7 @@ import { Cluster } from './cluster.ts';
 import { boundMs } from './checkers/liveness.ts';
 import { Violation } from './checkers/violation.ts';
 import { TIMERS } from './controllerProcess.ts';
+import { drain } from './drains.ts';
 import { scheduleFaults, supervise } from './faults.ts';
 import { CALL_TIMEOUT_MS } from './network.ts';
 import { Operator } from './operator.ts';
@@ -59,7 +60,7 @@ async function play(cluster: Cluster): Promise<void> {
   const untilMs = FAULTS_MS + boundMs(workload.work, TIMERS.attemptLeaseMs);
   const quiet = (): boolean => workload.unanswered === 0 && checker.liveness.pending() === 0;
   while (world.nowMs < untilMs && !quiet()) {
-    world.after(0, () => void cluster.drain(false));
+    world.after(0, () => void drain(cluster, false));
     world.after(0, () => operator.makeRoom());
     await world.run(Math.min(untilMs, world.nowMs + PEACE_STEP_MS), check);
   }

@@ -1,6 +1,6 @@
 /**
- * How long ago something was, whatever people and NTP do to the wall clock in between. Times on disk
- * are wall time; from when this process first sees one, only the boot clock counts.
+ * How long ago something was, whatever people and NTP do to the wall clock in between. Times on
+ * disk are wall time; from when this process first sees one, only the boot clock counts.
  */
 import type { Clock } from '../../lib/clock.ts';
 

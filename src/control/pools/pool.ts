@@ -79,7 +79,7 @@ export class PoolStatus {
     if (this.listedAtMs !== null) this.listedAtMs += byMs;
     this.nextLookAtMs += byMs;
     for (const times of [this.idleSince, this.strangers, this.destroyAsked]) {
-      for (const [key, atMs] of times) (times as Map<string, number>).set(key, atMs + byMs);
+      for (const [key, atMs] of times) times.set(key, atMs + byMs);
     }
   }
 

@@ -34,7 +34,7 @@ test('a stray that stands still and costs is ended like one that runs', async ()
   expect(account.existing()).toEqual([]);
 });
 
-test('an intent that finds a stray before its launch keeps it, and is asked for no more', async () => {
+test('an intent that finds a stray before its launch keeps it', async () => {
   const { test: lab, account } = await open({ capabilities: { labels: false, batches: false } });
   world.joins = false;
   stray('');

@@ -136,7 +136,8 @@ export class FakeMachine {
 
   /** A host has room after all for what was stuck in the queue. */
   goOn(): void {
-    if (this.phase === 'queued') this.#next(this.#draw(this.#around.times.queued), () => this.#boot());
+    if (this.phase !== 'queued') return;
+    this.#next(this.#draw(this.#around.times.queued), () => this.#boot());
   }
 
   /** It is asked to go; `slowly` takes long, and costs for as long. */

@@ -1,8 +1,9 @@
 /**
- * I6: no machine outlives its reason. Before a provider makes one, the intent for it is on disk; and
- * each that exists is that of exactly one instance which has not ended, or its end was asked for,
- * but for five minutes at most. Work lies only on machines whose instance has joined.
+ * I6: no machine outlives its reason. Before a provider is asked for one, the intent is on disk;
+ * and each that exists is that of exactly one instance which has not ended, or its end was asked
+ * for, but for five minutes at most. Work lies only on machines whose instance has joined.
  */
+import type { LaunchBatch } from '../../../src/providers/contract.ts';
 import type { FakeAccount } from '../../../src/providers/fake/account.ts';
 import type { FakeMachine } from '../../../src/providers/fake/machine.ts';
 import type { InstanceRow } from '../../../src/store/machineRows.ts';
@@ -24,9 +25,11 @@ export class OwnedChecker {
     this.#mirror = mirror;
   }
 
-  made({ order, handle }: FakeMachine): void {
-    const known = this.#mirror.instances.has(order.label);
-    must(known, 'I6', () => `${handle} is made for ${order.label}, which is not on disk`);
+  asked({ intents }: LaunchBatch): void {
+    for (const { label } of intents) {
+      const known = this.#mirror.instances.has(label);
+      must(known, 'I6', () => `a provider is asked for ${label}, which is not on disk`);
+    }
   }
 
   /** Called every few moments; while nobody is `able` to do anything, no time counts. */

@@ -1,10 +1,11 @@
-/** A provider whose caller may die at each step of a call. */
-import type { Provider } from '../../../src/providers/contract.ts';
+/** A provider whose caller may die at each step of a call, and is watched when it launches. */
+import type { LaunchBatch, Provider } from '../../../src/providers/contract.ts';
 import type { ControllerPoint } from '../controllerProcess.ts';
 
 export function mortalProvider(
   provider: Provider,
   dies: (point: ControllerPoint) => boolean,
+  asked: (batch: LaunchBatch) => void,
 ): Provider {
   /** Nothing that a dead process waits for ever comes. */
   const never = <Value>(): Promise<Value> => new Promise(() => undefined);
@@ -12,6 +13,7 @@ export function mortalProvider(
     capabilities: provider.capabilities,
     async launch(batch) {
       if (dies('before a launch')) return never();
+      asked(batch);
       const reply = provider.launch(batch);
       if (dies('with a launch on its way')) return never();
       const result = await reply;

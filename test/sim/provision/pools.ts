@@ -34,7 +34,7 @@ export function drawRentedPools(world: World): RentedPool[] {
 }
 
 function drawPool(world: World, name: (typeof KINDS)[number]): RentedPool {
-  const quantumMs = world.pick([10 * SECOND, MINUTE, 5 * MINUTE, 20 * MINUTE]);
+  const quantumMs = world.pick([10 * SECOND, MINUTE, 5 * MINUTE, 20 * MINUTE, 20 * MINUTE]);
   const price = world.between(1, 60);
   const max = world.between(2, 8);
   const settings = poolSettings.parse({
@@ -43,8 +43,8 @@ function drawPool(world: World, name: (typeof KINDS)[number]): RentedPool {
     ...{ cooldownMs: world.between(1, 5) * SECOND, bootTimeoutMs: world.between(90, 150) * SECOND },
     ...{ pollMs: world.between(2, 6) * SECOND, billingQuantumMs: quantumMs },
     ...{ pricePerInstanceHour: price, selfDestructAfterMs: HOUR },
-    // Each that is launched has an hour set aside: one to three at once, until the money is gone.
-    ...(world.chance(0.4) && { spendPerHour: (price * world.between(100, 350)) / 100 }),
+    // Each that is launched has an hour set aside: one or two at once, until the money is gone.
+    ...(world.chance(0.4) && { spendPerHour: (price * world.between(100, 250)) / 100 }),
     network: NETWORK,
   });
   const capabilities: Capabilities = {

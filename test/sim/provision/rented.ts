@@ -31,8 +31,6 @@ export interface RentedOptions {
   pools: readonly RentedPool[];
   rates: Partial<Record<ProviderFault, number>>;
   onFault: (fault: ProviderFault) => void;
-  /** Before each machine that was asked for, at the moment when the provider makes it. */
-  onMade: (machine: FakeMachine) => void;
 }
 
 export class Rented {
@@ -104,11 +102,8 @@ export class Rented {
     });
   }
 
-  #made(machine: FakeMachine): void {
-    const { order } = machine;
-    const { world } = this.#options.cluster();
-    world.note(order.pool, `makes ${machine.handle} for ${order.label}`);
-    if (!order.label.startsWith(ORPHAN)) this.#options.onMade(machine);
+  #made({ order, handle }: FakeMachine): void {
+    this.#options.cluster().world.note(order.pool, `makes ${handle} for ${order.label}`);
   }
 
   #start(pool: RentedPool, machine: FakeMachine): void {

@@ -7,6 +7,7 @@ import type { Clock } from '../../../src/lib/clock.ts';
 import type { ManagedPool } from '../../../src/control/pools/pool.ts';
 import { Cluster } from '../cluster.ts';
 import { Violation } from '../checkers/violation.ts';
+import { openOwn } from '../drains.ts';
 import { scheduleFaults, supervise } from '../faults.ts';
 import { PEOPLE } from '../people.ts';
 import type { Story } from '../run.ts';
@@ -33,13 +34,14 @@ export function provisionStory(world: World, file: string): Story {
     cluster: () => cluster,
     ...{ pools, rates: drawRates(world) },
     onFault: (fault) => cluster.coverage.saw(fault),
-    onMade: (machine) => watch.made(machine),
   });
   const manage = (clock: Clock): ManagedPool[] =>
     pools.map((pool) => ({
       ...{ name: pool.name, kind: 'fake', policy: pool.policy, settings: pool.settings },
-      provider: mortalProvider(rented.provider(pool, clock), (point) =>
-        cluster.controller.point(point),
+      provider: mortalProvider(
+        rented.provider(pool, clock),
+        (point) => cluster.controller.point(point),
+        (batch) => watch.asked(batch),
       ),
       ...{ longestMs: 0, perUser: false },
     }));
@@ -89,7 +91,7 @@ async function play(
   const untilMs = FAULTS_MS + LONGEST_PEACE_MS;
   const quiet = (): boolean => workload.unanswered === 0 && checker.liveness.pending() === 0;
   while (world.nowMs < untilMs && !(quiet() && watch.given())) {
-    world.after(0, () => void cluster.openOwn());
+    world.after(0, () => void openOwn(cluster));
     // With a limit there may be no money left for the rest.
     if (capped) world.after(0, () => void cancelAll(cluster));
     await world.run(world.nowMs + STEP_MS, check);

@@ -1,4 +1,5 @@
 /** Looks at what really exists at the providers, and at what it really costs. */
+import type { LaunchBatch } from '../../../src/providers/contract.ts';
 import type { FakeMachine } from '../../../src/providers/fake/machine.ts';
 import { OwnedChecker } from '../checkers/owned.ts';
 import { ReleasedChecker } from '../checkers/released.ts';
@@ -25,8 +26,8 @@ export class Watch {
     cluster.onCommit = (commit) => this.#committed(commit);
   }
 
-  made(machine: FakeMachine): void {
-    this.#cluster.checker.also(() => this.#owned.made(machine));
+  asked(batch: LaunchBatch): void {
+    this.#cluster.checker.also(() => this.#owned.asked(batch));
   }
 
   /** `idle`: the faults are over and nothing waits or runs. */
@@ -79,6 +80,10 @@ export class Watch {
       const came = row.state !== before?.state;
       if (came && row.state === 'JOINED') {
         coverage.saw(record.tasks.length > 0 ? 'instance for one job joined' : 'instance joined');
+      }
+      const found = before?.handle === '' && row.handle !== '' && row.handle !== before.handle;
+      if (found && (before.state === 'REQUESTED' || row.state === 'BOOTING')) {
+        coverage.saw('instance found after a lost answer');
       }
       if (came && row.state === 'DRAINING') coverage.saw('instance given back');
       if (came && row.state === 'DESTROYED') coverage.saw('instance ended');
