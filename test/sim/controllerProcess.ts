@@ -60,7 +60,7 @@ export interface ControllerProcessOptions {
   checker: () => Checker;
   coverage: () => Coverage;
   onCommit: (commit: Commit) => void;
-  /** Pools whose machines come by themselves. */
+  /** Pools whose machines come by themselves; then the other loops are in less of a hurry. */
   manage?: (clock: Clock) => ManagedPool[];
 }
 
@@ -77,6 +77,14 @@ const LOOPS = {
   chargesMs: 1000,
   noticesMs: 1000,
   capacityMs: 1000,
+};
+
+const CALM_LOOPS = {
+  ...LOOPS,
+  leasesMs: 3000,
+  deadlinesMs: 3000,
+  chargesMs: 5000,
+  noticesMs: 9000,
 };
 
 const JOIN_KEY = 'a key that outlives controllers';
@@ -131,7 +139,7 @@ export class ControllerProcess {
       settings: {
         clusterName: 'sim',
         timers: TIMERS,
-        loops: LOOPS,
+        loops: this.#options.manage ? CALM_LOOPS : LOOPS,
         pools: this.#options.pools,
         schedule: this.#options.policy,
       },

@@ -26,7 +26,7 @@ const FAULTS_MS = 6 * 60_000;
 const STEP_MS = 5000;
 /** Work that waits for machines which fail: each try has a boot timeout and a back-off. */
 const LONGEST_PEACE_MS = 60 * 60_000;
-const LOOK_MS = 1000;
+const LOOK_MS = 2000;
 
 export function provisionStory(world: World, file: string): Story {
   const pools = drawRentedPools(world);
