@@ -55,7 +55,7 @@ gen: setup ## Generate src/protocol/gen from proto/
 sim: setup ## The simulator on SEEDS=500 seeds (SEED=n replays one; docs/simulator.md)
 	@node test/sim/main.ts $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --from $(FROM)) $(ARGS)
 
-sim-provision: setup ## 10,000 machines asked of a provider with every fault (PROVISIONINGS=10000 FROM=1)
+sim-provision: setup ## 10,000 machines of a provider with every fault (PROVISIONINGS=10000)
 	@node test/sim/main.ts --provisionings $(or $(PROVISIONINGS),10000) --from $(FROM) $(ARGS)
 
 sim-fleet: setup ## A day of a large fleet (WORKERS=100000 JOBS=1000000 SEED=1; docs/simulate.md)

@@ -7,7 +7,7 @@ import type { Rented } from './rented.ts';
 
 /** A seed has about every third fault, each with a rate of its own up to this. */
 const MOST: Record<string, number> = { launch: 0.3, list: 0.3, machine: 0.25, destroy: 0.3 };
-/** After this one a pool waits for a quarter of an hour: seldom enough that there is more to see. */
+/** After this one a pool waits for a quarter of an hour: seldom, so that there is more to see. */
 const RARELY: Partial<Record<ProviderFault, number>> = { 'launch: configuration refused': 0.1 };
 const LONGEST_OUTAGE_MS = 60_000;
 
