@@ -45,9 +45,9 @@ export class PoolStatus {
   readonly joined = new Set<InstanceId>();
   /** Since when nothing has run on an instance, or nothing waits for one that comes. */
   readonly idleSince = new Map<InstanceId, number>();
-  /** When machines that nobody knows were first seen, by handle. */
+  /** When machines that nobody knows were first seen, by label and handle. */
   readonly strangers = new Map<string, number>();
-  /** When the end of a machine was last asked for, by handle or label. */
+  /** When the end of a machine was last asked for, by label and handle. */
   readonly destroyAsked = new Map<string, number>();
 
   readonly asked = new Ages();

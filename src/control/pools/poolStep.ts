@@ -232,7 +232,7 @@ function unheard(reason: string): Listing {
 }
 
 function keyOf({ label, handle }: MachineRef): string {
-  return handle || label;
+  return `${label} ${handle}`;
 }
 
 function rulesOf({ provider, settings }: ManagedPool): Parameters<typeof judge>[1] {
