@@ -135,7 +135,8 @@ help: ## This list
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } \
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: up setup cli-bundle test check fmt gen sim sim-provision sim-fleet soak bench-jobs bench-scheduler
+.PHONY: up setup cli-bundle test check fmt gen sim sim-provision sim-fleet soak bench-jobs
+.PHONY: bench-scheduler
 .PHONY: proof-torch fuzz-api bench-edge check-tls test-slurm bench-slurm agent-bundle
 .PHONY: bench-placement bench-blobs system-packages python-packages client-package lock clean help
 
