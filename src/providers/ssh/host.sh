@@ -241,17 +241,22 @@ end_agent() {
 # The agent's own watchdog ends attempts whose lease ran out: it knows groups and containers.
 end_attempts() {
   data=$here/data until_s=$(($(date +%s) + ATTEMPTS_S))
-  [ -d "$data/leases" ] || return 0
-  for lease in "$data"/leases/*; do
-    [ -e "$lease" ] && echo 000000000000000 >"$lease"
-  done
-  [ ! -f "$data/watchdog.sh" ] || setsid /bin/sh "$data/watchdog.sh" "$data" "$boot" &
-  while :; do
-    set -- "$data"/leases/*
-    [ -e "$1" ] || break
-    [ "$(date +%s)" -lt "$until_s" ] || return 1
-    pause
-  done
+  set -- "$data"/leases/*
+  if [ -e "$1" ]; then
+    for lease; do
+      echo 000000000000000 >"$lease"
+    done
+    setsid /bin/sh "$data/watchdog.sh" "$data" "$boot" &
+    watchdog=$!
+    while [ -e "$1" ]; do
+      [ "$(date +%s)" -lt "$until_s" ] || return 1
+      pause
+      set -- "$data"/leases/*
+    done
+    # It must not write into what is removed next.
+    kill "$watchdog" 2>/dev/null
+    wait "$watchdog"
+  fi
   for list in "$data"/attempts/*/cgroups "$data"/spares/*/cgroups; do
     [ -f "$list" ] || continue
     while read -r group; do
@@ -263,7 +268,7 @@ end_attempts() {
 
 # Files of a container's root cannot be removed by us; the host is free all the same.
 discard() {
-  rm -rf "$1" 2>/dev/null
+  rm -rf "$1" 2>/dev/null || { pause && rm -rf "$1" 2>/dev/null; }
   [ -e "$1" ] || return 0
   mkdir -p "$root/leftovers" && mv "$1" "$root/leftovers/$(date +%s).$$.${1##*/}"
 }
