@@ -25,6 +25,8 @@ export interface FleetParts {
   connectors: ConnectorSites;
   /** Where launched agents dial, once it is known. */
   tellHome(home: Home): void;
+  /** Before the loops end: they wait for no connector, which may not reach us any more. */
+  letGo(): void;
   close(): Promise<void>;
 }
 
@@ -67,10 +69,10 @@ export function openFleet(
     tellHome(told) {
       home = told;
     },
+    letGo: () => connectors.close(),
     async close() {
       for (const { provider } of pools) await provider.close();
       await slurmSites.close();
-      connectors.close();
     },
   };
 }

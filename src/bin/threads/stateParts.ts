@@ -110,6 +110,7 @@ async function boot(): Promise<void> {
   );
   stop.push(
     async () => policy.close(),
+    async () => fleet?.letGo(),
     () => controller.close(),
     async () => fleet?.close(),
     () => logs.calls.close(),

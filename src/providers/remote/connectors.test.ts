@@ -100,3 +100,21 @@ test('what was run for an earlier controller answers nothing', async () => {
   await clock.advance(20_000);
   expect(await running).toMatchObject({ kind: 'lost', reason: /no answer/ });
 });
+
+test('a controller that stops waits for nobody', async () => {
+  const stopping = new Connectors(clock, seededRandom(3));
+  const there = stopping.shell('hpc');
+  const asked = { connector: 'a', results: [], waitMs: 10_000 };
+  const held = stopping.exchange('hpc', asked);
+  const fetched = there.run(['squeue']);
+  expect(await clock.run(held)).toHaveLength(1);
+  const left = there.run(['sinfo']);
+  const parked = stopping.exchange('other', asked);
+  stopping.close();
+  expect(await clock.run(fetched)).toMatchObject({ kind: 'lost', reason: 'the controller stops' });
+  expect(await clock.run(left)).toMatchObject({ kind: 'unreachable' });
+  expect(await clock.run(parked)).toEqual([]);
+  const late = await clock.run(there.run(['scancel', '1']));
+  expect(late).toMatchObject({ kind: 'unreachable', reason: /the controller stops/ });
+  expect(await clock.run(stopping.exchange('hpc', asked))).toEqual([]);
+});

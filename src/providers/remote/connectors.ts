@@ -44,6 +44,7 @@ export class Connectors {
   /** A result that was meant for an earlier controller answers nothing of ours. */
   readonly #start: string;
   #minted = 0;
+  #closed = false;
 
   constructor(clock: Clock, random: Random) {
     this.#clock = clock;
@@ -75,7 +76,7 @@ export class Connectors {
       if (waiting?.fetched) this.#settle(site, result.id, runResult(result));
     }
     let commands = this.#fetch(site);
-    if (commands.length === 0 && waitMs > 0) {
+    if (commands.length === 0 && waitMs > 0 && !this.#closed) {
       const isNewest = await this.#park(site, connector, waitMs);
       // The answer of an older call may reach nobody.
       commands = isNewest ? this.#fetch(site) : [];
@@ -84,8 +85,9 @@ export class Connectors {
     return commands;
   }
 
-  /** Lets go of all calls that are held. */
+  /** Lets go of all calls that are held, and of whoever waits for a command or would. */
   close(): void {
+    this.#closed = true;
     for (const name of this.#sites.keys()) this.#close(name);
   }
 
@@ -95,6 +97,7 @@ export class Connectors {
     { stdin, timeoutMs = RUN_TIMEOUT_MS }: RunOptions,
   ): Promise<RunResult> {
     const site = this.#site(name);
+    if (this.#closed) return unreachable(name, 'the controller stops');
     if (!this.#inContact(site)) return unreachable(name, 'no connector is in contact');
     if (site.waiting.size >= WAITING_MOST) return unreachable(name, 'too many commands wait');
     const argv = typeof command === 'string' ? ['/bin/sh', '-c', command] : [...command];
