@@ -55,6 +55,9 @@ gen: setup ## Generate src/protocol/gen from proto/
 sim: setup ## The simulator on SEEDS=500 seeds (SEED=n replays one; docs/simulator.md)
 	@node test/sim/main.ts $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --from $(FROM)) $(ARGS)
 
+sim-provision: setup ## 10,000 machines of a provider with every fault (PROVISIONINGS=10000)
+	@node test/sim/main.ts --provisionings $(or $(PROVISIONINGS),10000) --from $(FROM) $(ARGS)
+
 sim-fleet: setup ## A day of a large fleet (WORKERS=100000 JOBS=1000000 SEED=1; docs/simulate.md)
 	@node --max-old-space-size=16384 test/sim/fleet.ts --workers $(or $(WORKERS),100000) \
 	  --jobs $(or $(JOBS),1000000) --seed $(or $(SEED),1) $(ARGS)
@@ -132,7 +135,8 @@ help: ## This list
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } \
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: up setup cli-bundle test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler
+.PHONY: up setup cli-bundle test check fmt gen sim sim-provision sim-fleet soak bench-jobs
+.PHONY: bench-scheduler
 .PHONY: proof-torch fuzz-api bench-edge check-tls test-slurm bench-slurm agent-bundle
 .PHONY: bench-placement bench-blobs system-packages python-packages client-package lock clean help
 

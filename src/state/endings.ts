@@ -275,6 +275,6 @@ function judgeMachine(
   if (!worker || cause === 'lost') return;
   const at = { pool: worker.pool, name: worker.host };
   // What an agent could not fetch is as often somebody else's doing: its own word decides.
-  if (hostFault && !takesWork(worker)) faultHost(state, at, 'attempt-fault', message, nowMs);
+  if (hostFault && !takesWork(state, worker)) faultHost(state, at, 'attempt-fault', message, nowMs);
   if (!hostFault) praiseHost(state, at, nowMs - (attempt.startedAtMs ?? nowMs), nowMs);
 }

@@ -1,4 +1,5 @@
 /** What workers say of their machines. */
+import { isComing } from '../core/lifecycle/instance.ts';
 import { ENDING, type HealthProblem } from '../model/health.ts';
 import type { Worker } from '../model/worker.ts';
 import { faultHost } from './hosts.ts';
@@ -26,8 +27,12 @@ export function reportHealth(state: State, mutation: ReportHealth, nowMs: number
   return DONE;
 }
 
-export function takesWork({ state, draining, problems }: Worker): boolean {
-  return state === 'ONLINE' && !draining && !problems.some(drains);
+export function takesWork({ machines }: State, worker: Worker): boolean {
+  const { state, draining, problems, instance } = worker;
+  if (state !== 'ONLINE' || draining || problems.some(drains)) return false;
+  // One of several workers of an instance waits for the others: it came for work that needs all.
+  const live = instance && machines.instances.get(instance);
+  return !live || !isComing(live.instance.state);
 }
 
 function drains({ severity }: HealthProblem): boolean {

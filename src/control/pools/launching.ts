@@ -89,9 +89,11 @@ export function createLauncher(options: LauncherOptions): () => Promise<void> {
     }
   }
 
+  /** One that has found a machine without a launch keeps it; one that must go is seen to. */
   function abandon(batch: string, ids: InstanceId[], reason: string): void {
     status.wanted.delete(batch);
     for (const instance of ids) {
+      if (!isIntended(state, instance)) continue;
       mutate({ kind: 'end-instance', instance, failure: null, reason });
     }
   }

@@ -30,7 +30,13 @@ function sight(phase: Sight['phase'], more: Partial<Sight> = {}): Sight {
 }
 
 function look(of: Instance, seen?: Sight, more: Partial<Look> = {}): Look {
-  return { instance: of, sight: seen, launching: false, workers: 1, empty: true, ...more };
+  const { requestedAtMs, createdAtMs, runningAtMs } = of;
+  return {
+    ...{ instance: of, sight: seen, launching: false, workers: 1, settled: true, empty: true },
+    askedForMs: NOW - (requestedAtMs ?? createdAtMs),
+    runningForMs: runningAtMs === null ? null : NOW - runningAtMs,
+    ...more,
+  };
 }
 
 describe('an instance that its provider', () => {
@@ -49,8 +55,13 @@ describe('an instance that its provider', () => {
     ['does not list any more', look(instance('JOINED')), { kind: 'gone', failure: null }],
     [
       'does not list, as it was to be',
-      look(instance('DESTROYING', { requestedAtMs: NOW })),
+      look(instance('DESTROYING', { requestedAtMs: NOW }), undefined, { workers: 0 }),
       { kind: 'gone' },
+    ],
+    [
+      'does not list yet, though its worker was quicker',
+      look(instance('JOINED', { requestedAtMs: NOW })),
+      { kind: 'as-is' },
     ],
     [
       'shows as over',
@@ -76,6 +87,16 @@ describe('an instance that its provider', () => {
       'has put back into its queue',
       look(instance('JOINED'), sight('queued')),
       { kind: 'news', news: { move: 'restart' } },
+    ],
+    [
+      'boots again, and whose worker was lost meanwhile',
+      look(instance('JOINED'), sight('booting'), { workers: 0 }),
+      { kind: 'news', news: { move: 'restart' } },
+    ],
+    [
+      'showed in its queue before a worker came that lives',
+      look(instance('JOINED'), sight('queued'), { settled: false }),
+      { kind: 'as-is' },
     ],
     [
       'ends by itself',
@@ -138,6 +159,25 @@ describe('an instance that its provider', () => {
   });
 });
 
+describe('whatever the wall clock is set to', () => {
+  const HOUR = 60 * MINUTE;
+
+  test('one that does not come is given up after its time', () => {
+    const late = look(instance('BOOTING'), sight('running'), { runningForMs: 6 * MINUTE });
+    expect(judge(late, RULES, NOW - HOUR)).toMatchObject({ failure: 'STALLED' });
+    const fresh = { ...late, runningForMs: 1000 };
+    expect(judge(fresh, RULES, NOW + HOUR)).toMatchObject({ kind: 'as-is' });
+  });
+
+  test('what it costs is paid on', () => {
+    const seen = sight('running', { billed: true, priceHourMicros: 60 });
+    const ahead = instance('JOINED', { paidUntilMs: NOW + HOUR, priceHourMicros: 60 });
+    expect(judge(look(ahead, seen), RULES, NOW)).toMatchObject({
+      news: { paid: { untilMs: NOW + MINUTE, micros: 1 } },
+    });
+  });
+});
+
 describe('machines and instances', () => {
   const named = (id: string, handle: string, state: InstanceState = 'REQUESTED'): Instance =>
     instance(state, { id: id as InstanceId, handle });
@@ -149,6 +189,14 @@ describe('machines and instances', () => {
     const { of, unknown } = match([named('i1', '8')], machines, true);
     expect([...of.values()].map(({ handle }) => handle)).toEqual(['8']);
     expect(unknown.map(({ handle }) => handle)).toEqual(['7', '9']);
+  });
+
+  test('of two with one label the one that lives: its worker may be that one', () => {
+    const machines = [machine('i1', '7', 'gone'), machine('i1', '8')];
+    for (const listed of [machines, machines.toReversed()]) {
+      const { of } = match([named('i1', '7')], listed, true);
+      expect([...of.values()].map(({ handle }) => handle)).toEqual(['8']);
+    }
   });
 
   test('without labels by handle, and the rest to whoever has none', () => {

@@ -21,7 +21,9 @@ function look(state: InstanceState, restarts: number, sight: Partial<Sight>) {
     ...sight,
   };
   const workers = state === 'JOINED' ? 1 : 0;
-  return judge({ instance, sight: seen, launching: false, workers, empty: true }, RULES, 1000);
+  const ages = { askedForMs: 1000, runningForMs: null };
+  const alone = { launching: false, empty: true, settled: true, ...ages };
+  return judge({ instance, sight: seen, workers, ...alone }, RULES, 1000);
 }
 
 test('one that ends is to be gone', () => {
