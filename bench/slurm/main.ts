@@ -49,7 +49,10 @@ const jobs = Number(values.jobs);
 const chosen = SCENARIOS.filter((_, index) => !values.only || values.only.includes(String(index)));
 
 const rows: Row[] = [];
-for (const scenario of chosen) rows.push(...(await measure(scenario)));
+for (const scenario of chosen) {
+  console.log(`${scenario.name}: one sbatch each, then through Drover`);
+  rows.push(...(await measure(scenario)));
+}
 console.table(rows.map(({ note, ...shown }) => ({ ...shown, note: note.slice(0, 60) })));
 for (const { scenario, system, ratioToSbatch } of rows) {
   if (system === 'drover') console.log(`${scenario}: ${ratioToSbatch} times faster than sbatch`);
