@@ -102,7 +102,7 @@ python-packages: ## Install what tests need from PyPI into .cache/python
 	  flask-cors==6.0.2 PyYAML==6.0.3 py-partiql-parser==0.6.3
 	@tools/python-packages.sh mail aiosmtpd==1.4.6
 	@tools/python-packages.sh inside jupyterlab==4.6.6 py-spy==0.4.3
-	@tools/python-packages.sh environments uv==0.13.7
+	@tools/python-packages.sh environments uv==0.13.7 py-rattler==0.28.0
 	@tools/python-packages.sh api schemathesis==4.32.5 openapi-spec-validator==0.9.0
 	@tools/python-packages.sh grpc grpcio==1.85.1 grpcio-tools==1.85.1 \
 	  grpcio-status==1.85.1
