@@ -69,6 +69,12 @@ fuzz-api: setup python-packages ## Schemathesis on the API for MINUTES=10 (SEED=
 check-tls: setup system-packages ## testssl.sh, all of its checks, on the gateway's TLS listener
 	TESTSSL=all vitest run test/system/testssl.test.ts $(ARGS)
 
+check-apptainer: setup ## Jobs in images by a real Apptainer, which Debian's unstable has
+	@tools/system-packages.sh podman runc busybox-static docker-registry squashfs-tools squashfuse \
+	  fuse-overlayfs patchelf xz-utils
+	tools/get-apptainer.sh .cache/apptainer
+	APPTAINER=.cache/apptainer/usr/bin vitest run test/e2e/apptainer.test.ts $(ARGS)
+
 check-gpu: setup ## What only a machine with an NVIDIA GPU and PyTorch can show
 	@test/gpu/check.sh
 
@@ -122,7 +128,7 @@ help: ## This list
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: up setup cli-bundle test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler
-.PHONY: proof-torch fuzz-api bench-edge check-tls
+.PHONY: proof-torch fuzz-api bench-edge check-tls check-apptainer check-gpu
 .PHONY: bench-placement bench-blobs system-packages python-packages client-package lock clean help
 
 $(TORCH_VENV)/.installed:
