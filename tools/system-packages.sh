@@ -22,9 +22,10 @@ if [ ! -e "$policy" ]; then
 fi
 echo "Installing system packages: ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
-install() { apt-get install -y -qq --no-install-recommends "${missing[@]}" </dev/null; }
+apt() { apt-get -o DPkg::Lock::Timeout=300 "$@" </dev/null; } # Another's install is waited for.
+install() { apt install -y -qq --no-install-recommends "${missing[@]}"; }
 log=$(mktemp)
-if install >"$log" 2>&1 || { apt-get update -qq && install; } >"$log" 2>&1; then
+if install >"$log" 2>&1 || { apt update -qq && install; } >"$log" 2>&1; then
   rm -f "$log"
 else
   cat "$log" >&2

@@ -25,7 +25,8 @@ import { startHealth } from './agentHealth.ts';
 import { aroundSteps } from './agentSteps.ts';
 import { containerAttributes, containersOf } from './environmentSteps.ts';
 import { tellFailure } from './failure.ts';
-import type { RoleArguments } from './roles.ts';
+import { endWithMachine } from './machineEnd.ts';
+import type { RoleArguments } from './role.ts';
 import { startSpool } from './spool.ts';
 import { trustAgentFiles } from './trust.ts';
 import { shutdownOnSignals, tellReady, type Shutdown } from './shutdown.ts';
@@ -34,13 +35,13 @@ const clock = systemClock;
 const random = systemRandom;
 
 export async function runAgent({ settings, flags, positionals }: RoleArguments): Promise<number> {
-  const shutdown = shutdownOnSignals();
+  // Of a machine that was asked for, TERM is the notice of its end.
+  const shutdown = shutdownOnSignals(settings.agent.instance ? ['SIGINT'] : undefined);
   const log = createLog('agent', settings.logs.level);
-  const { dataDir } = settings.agent;
+  const { dataDir, caFile, certFile, keyFile } = settings.agent;
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const url = clusterUrl(dataDir, flags['join']);
   const { level } = settings.logs;
-  const { caFile, certFile, keyFile } = settings.agent;
   const trust = trustAgentFiles(settings.agent, log);
   shutdown.add(async () => trust.close());
   warnOfClearText(url, log);
@@ -68,11 +69,7 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
     },
   });
   const runtime = createProcessRuntime({
-    dataDir,
-    clock,
-    log,
-    random,
-    favourAgent: true,
+    ...{ dataDir, clock, log, random, favourAgent: true },
     around: createAround(steps),
     machineHasGpus: resources.devices.some((device) => device.kind === 'gpu'),
     // Asked from within this call for attempts of an earlier agent: by then the spool exists.
@@ -84,21 +81,21 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
   shutdown.add(() => spool.close());
   const tunnels = createTunnelDialer({
     kinds: tunnelKinds({ execContext: (uid) => runtime.execContext(uid), clock, log }),
-    clock,
-    random,
-    log,
+    ...{ clock, random, log },
   });
   shutdown.add(() => tunnels.close());
+  const machineEnd = endWithMachine(settings.agent, {
+    ...{ transport, runtime, clock, log, shutdown },
+    lastContactBootMs: () => agent.status().lastContactBootMs,
+    unsent: () => outputs.list().length,
+  });
   const attributes = { limits: runtime.limits, ...containerAttributes(settings, containers) };
   const agent = startAgent({
-    transport,
-    runtime,
+    transport: machineEnd.transport,
+    ...{ runtime, clock, random, log },
     identityFile: identity,
     registration: registration(settings, resources, attributes, flags),
     joinToken: joinToken(positionals),
-    clock,
-    random,
-    log,
     onChange: () => {
       spool.changed();
       for (const { observation } of runtime.list()) {
@@ -113,13 +110,19 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
       log.info({ worker, url }, 'this machine is a worker');
       tellReady({ worker });
     },
-    onRefused: (refusal) => void refused(refusal, shutdown),
+    onRefused: (refusal) => void refused(refusal, settings, shutdown),
   });
   shutdown.add(() => agent.close());
   return shutdown.ended;
 }
 
-async function refused(refusal: DroverError, shutdown: Shutdown): Promise<void> {
+async function refused(
+  refusal: DroverError,
+  { agent }: Settings,
+  shutdown: Shutdown,
+): Promise<void> {
+  // One that ends itself tries until then: nobody else would end the machine.
+  if (agent.selfDestructAfterMs > 0) return;
   await tellFailure('agent', refusal);
   shutdown.end(1);
 }
@@ -182,9 +185,10 @@ function addressOf({ agent }: Settings): string {
 
 /** Given now, or remembered from the first join. */
 function clusterUrl(dataDir: string, given: RoleArguments['flags'][string]): string {
-  if (typeof given === 'string') {
-    if (URL.canParse(given) && /^https?:$/.test(new URL(given).protocol)) return given;
-    throw new DroverError('INVALID_ARGUMENT', `"${given}" is not the URL of a cluster`, {
+  const named = given ?? process.env['DROVER_URL'];
+  if (typeof named === 'string' && named !== '') {
+    if (URL.canParse(named) && /^https?:$/.test(new URL(named).protocol)) return named;
+    throw new DroverError('INVALID_ARGUMENT', `"${named}" is not the URL of a cluster`, {
       hint: 'drover agent --join http://HOST:7070 TOKEN',
     });
   }

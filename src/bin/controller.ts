@@ -9,7 +9,7 @@ import { grpcExposures } from '../model/listenerSettings.ts';
 import type { Settings } from '../model/settings.ts';
 import { loadTokens, prepareDataFolder, writeConnection, type Connection } from './connection.ts';
 import { startController } from './controllerPart.ts';
-import type { RoleArguments } from './roles.ts';
+import type { RoleArguments } from './role.ts';
 import { shutdownOnSignals, tellReady } from './shutdown.ts';
 
 export async function runController({ settings, flags }: RoleArguments): Promise<number> {

@@ -4,9 +4,10 @@ import type { SimulationRequest } from '../protocol/simulation.ts';
 const [name = '', ...args] = process.argv.slice(2);
 // Each loads what it needs and no more: a command is over in the time the other half would take.
 if (['up', 'controller', 'gateway', 'agent'].includes(name)) {
-  const { isRole, runRole } = await import('./roles.ts');
+  const [{ roleOf }, { runRole }] = await Promise.all([import('./roles.ts'), import('./role.ts')]);
+  const role = roleOf(name);
   // A role has closed its parts by hand; whatever else would keep the process alive must not.
-  if (isRole(name)) process.exit(await runRole(name, args));
+  if (role) process.exit(await runRole(name, role, args));
 }
 const { runCli } = await import('../cli/cli.ts');
 const { systemIo } = await import('../cli/io.ts');

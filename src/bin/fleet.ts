@@ -5,8 +5,12 @@ import type { ManagedPool } from '../control/pools/pool.ts';
 import { poolPolicy } from '../core/placement/poolPolicy.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
+import { systemRandom } from '../lib/random.ts';
+import type { Instance } from '../model/instance.ts';
 import type { Settings } from '../model/settings.ts';
+import { AGENT_VERSION } from '../protocol/agent.ts';
 import { openProvider } from '../providers/open.ts';
+import { openSlurmSites } from '../providers/slurm/site.ts';
 
 export interface Home {
   url: string;
@@ -21,15 +25,30 @@ export interface FleetParts {
   close(): Promise<void>;
 }
 
+export interface FleetFacts {
+  clusterId: string;
+  /** Those of the store that are not over. */
+  instances: readonly Instance[];
+  clock: Clock;
+  log: Log;
+}
+
 export function openFleet(
   fleet: Settings['fleet'],
   secret: string,
-  common: { clusterId: string; clock: Clock; log: Log },
+  { instances, ...common }: FleetFacts,
 ): FleetParts {
   const pools: ManagedPool[] = [];
+  const slurmSites = openSlurmSites(fleet.sites, { ...common, random: systemRandom });
   for (const [name, settings] of Object.entries(fleet.pools)) {
-    const opened = openProvider({ pool: name, settings, ...common });
-    if (opened) pools.push({ ...opened, name, settings, policy: poolPolicy(name, settings) });
+    const remembered = instances
+      .filter(({ pool }) => pool === name)
+      .map(({ id, handle }) => ({ label: id, handle }));
+    const more = { remembered, agentVersion: AGENT_VERSION, slurmSites };
+    const opened = openProvider({ pool: name, settings, ...more, ...common });
+    if (!opened) continue;
+    const scaling = { ...settings, network: settings.network || opened.network };
+    pools.push({ ...opened, name, settings: scaling, policy: poolPolicy(name, settings) });
   }
   let home: Home | null = null;
   return {
@@ -40,6 +59,7 @@ export function openFleet(
     },
     async close() {
       for (const { provider } of pools) await provider.close();
+      await slurmSites.close();
     },
   };
 }

@@ -9,7 +9,7 @@ import { callerOptions, callExposures } from './grpc.ts';
 import { withJobCache } from './jobCache.ts';
 import { startGateway } from './parts.ts';
 import { openPolicy } from './policyFile.ts';
-import type { RoleArguments } from './roles.ts';
+import type { RoleArguments } from './role.ts';
 import { shutdownOnSignals, tellReady } from './shutdown.ts';
 import { grpcTls, withTlsMetrics } from './tls.ts';
 

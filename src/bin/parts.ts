@@ -9,6 +9,7 @@ import { createProxyUpgrade } from '../gateway/proxy/upgrade.ts';
 import { GATEWAY_LIMITS } from '../gateway/limits.ts';
 import { limitSubmits, Load } from '../gateway/load/load.ts';
 import { limitUpgrade } from '../gateway/load/upgrade.ts';
+import { installRoutes } from '../gateway/install/routes.ts';
 import { blobRoutes } from '../gateway/rest/blobs.ts';
 import { dataRoutes } from '../gateway/rest/data.ts';
 import { resultRoutes } from '../gateway/rest/results.ts';
@@ -30,6 +31,7 @@ import type { Settings } from '../model/settings.ts';
 import type { Coordinator, LogFollower } from '../protocol/coordinator.ts';
 import { decodeLogFrames } from '../protocol/logFrames.ts';
 import { exchangeOf } from './exchange.ts';
+import { installOptions } from './install.ts';
 import { listenerParts } from './tls.ts';
 
 export interface RunningGateway {
@@ -77,6 +79,7 @@ export async function startGateway(
       const follows = { streamMs: server.streamTimeoutMs };
       registerLogRoutes(app, { ...common, limits: follows });
       metricRoutes(app, { ...common, limits: follows });
+      installRoutes(app, installOptions(settings));
       proxyRoutes(app, proxy);
       const quota = createBlobQuota(blobs, { tenantQuotaBytes, clock: systemClock });
       resultRoutes(app, { coordinator, store: blobs });

@@ -13,7 +13,9 @@ export interface Shutdown {
 /** A close that takes longer than this will not end; what it leaves is found at the next start. */
 const CLOSE_LIMIT_MS = 20_000;
 
-export function shutdownOnSignals(): Shutdown {
+export function shutdownOnSignals(
+  signals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM'],
+): Shutdown {
   const parts: (() => Promise<unknown>)[] = [];
   const { promise, resolve } = Promise.withResolvers<number>();
   let ending = false;
@@ -26,8 +28,7 @@ export function shutdownOnSignals(): Shutdown {
       resolve(failed ? 1 : code);
     });
   };
-  process.once('SIGINT', () => end(0));
-  process.once('SIGTERM', () => end(0));
+  for (const signal of signals) process.once(signal, () => end(0));
   // Started by `drover up`: without it nobody would stop this process.
   process.once('disconnect', () => end(0));
   return { add: (close) => void parts.push(close), ended: promise, end };

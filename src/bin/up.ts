@@ -9,7 +9,7 @@ import { openChildLog, type ChildLog } from './childLog.ts';
 import { keepChild, type Child } from './children.ts';
 import { prepareDataFolder, readConnection } from './connection.ts';
 import { farewell, greeting } from './greeting.ts';
-import type { RoleArguments } from './roles.ts';
+import type { RoleArguments } from './role.ts';
 
 const ASK_LIMIT_MS = 2000;
 

@@ -101,6 +101,12 @@ async function create(context: CommandContext, body: Partial<CreateToken>): Prom
       ? `drover agent --join ${context.connection().url} TOKEN`
       : `DROVER_TOKEN=TOKEN, or drover login ${context.connection().url}`;
   await context.notice(`token ${token.id}, shown only this once; use: ${use}`);
+  if (token.kind === 'join') {
+    const script = new URL('install/join.sh', context.connection().url);
+    await context.notice(
+      `or, where Drover is not installed: curl -fsS ${script.href} | DROVER_JOIN_TOKEN=TOKEN sh`,
+    );
+  }
   return EXIT.ok;
 }
 

@@ -121,6 +121,12 @@ describe('a try that ended', () => {
       { kind: 'retry', charge: 'interruption', delayMs: 0, reason: 'did not start: no disk' },
     ],
     [
+      'by the fault of its machine is an interruption',
+      ending('exited', { exitCode: 1, hostFault: true, message: 'GPU 0 is lost' }),
+      {},
+      { kind: 'retry', charge: 'interruption', delayMs: 0, reason: 'exit code 1: GPU 0 is lost' },
+    ],
+    [
       'before it began, by its command, is a failure',
       ending('never-started', { message: 'no such command' }),
       { retries: 0 },

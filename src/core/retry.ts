@@ -76,7 +76,7 @@ export function decideRetry(ending: Ending, budgets: Budgets): Decision {
 /** Interruptions are not the user's doing and have their own budget. */
 function isInterruption(ending: Ending): boolean {
   if (ending.cause === 'lost' || ending.cause === 'preempted') return true;
-  return ending.cause === 'never-started' && ending.hostFault;
+  return ending.hostFault && ['never-started', 'exited', 'signalled'].includes(ending.cause);
 }
 
 function asksAgain({ cause, exitCode }: Ending, { requeueExitCode }: Budgets): boolean {

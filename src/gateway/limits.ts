@@ -22,6 +22,8 @@ export const GATEWAY_LIMITS = {
   requestReceiveMs: 60_000,
   /** A blob that comes or goes may stand still for this long: the other side may be slow. */
   transferSilenceMs: 300_000,
+  /** Downloads of the agent under /install at once: nobody shows a token for them. */
+  installDownloads: 64,
   /** How long a signed URL of a blob is good for: to begin a download, not to finish it. */
   signedUrlMs: 15 * 60_000,
   /** A unary call that takes longer is answered 504. Streams have no such end. */

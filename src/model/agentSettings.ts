@@ -13,6 +13,8 @@ export const agentSettings = section({
   instance: z.string().max(255).default(''),
   /** Without contact for this long it ends itself; 0: never. */
   selfDestructAfterMs: z.int().min(0).default(0),
+  /** What ends the machine then, for a shell; empty: the agent's own end is enough. */
+  selfDestructCommand: text.default(''),
   address: z.string().max(255).default(''),
   network: z.string().max(255).default(''),
   dataDir: text.default(''),

@@ -17,8 +17,11 @@ export const HEALTH_CHECKS = [
 ] as const;
 export type HealthCheck = (typeof HEALTH_CHECKS)[number];
 
+/** The check of a machine that was told of its own end: no fault of its host. */
+export const ENDING = 'ending';
+
 export interface HealthProblem {
-  /** Which check found it: one of HEALTH_CHECKS. */
+  /** Which check found it: one of HEALTH_CHECKS, or ENDING. */
   check: string;
   severity: HealthSeverity;
   /** For a person: what was seen, and where. */

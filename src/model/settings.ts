@@ -15,6 +15,7 @@ import { checkNotify, notifySettings } from './notifySettings.ts';
 import { agentSettings } from './agentSettings.ts';
 import { trainingSettings } from './trainingSettings.ts';
 import { poolSettings } from './poolSettings.ts';
+import { checkSlurm, slurmSite } from './slurmSettings.ts';
 import { readSecrets, refuseSecret } from './secretFiles.ts';
 import { IDLE_ACTIONS } from './jobParts.ts';
 import { bytes, duration, GIB, HOUR, KIB, MIB, MINUTE, period } from './settingKinds.ts';
@@ -37,6 +38,7 @@ const server = section({
     .min(KIB)
     .max(GIB)
     .default(16 * MIB),
+  installFolder: text.default(''),
   unaryTimeoutMs: duration.default(30 * SECOND),
   streamTimeoutMs: duration.default(HOUR),
 });
@@ -109,6 +111,8 @@ const fleet = section({
   pools: z.record(z.string().min(1).max(100), poolSettings).default({}),
   /** Where agents of launched machines dial; empty: this server's own URL. */
   agentUrl: text.default(''),
+  /** Slurm installations by name, each with one or more pools. */
+  sites: z.record(z.string().regex(/^[\w-]{1,100}$/), slurmSite).default({}),
 });
 
 const policy = section({ file: text.default('') });
@@ -218,6 +222,7 @@ function checkTogether(settings: Settings, context: z.RefinementCtx): void {
   checkSecrets(settings.secrets, fail);
   checkExchange(settings.exchange, fail);
   checkNotify(settings.notify, fail);
+  checkSlurm(settings.fleet, fail);
 }
 
 /** The file is optional; one that was named and is absent is worth a word. */
@@ -260,9 +265,11 @@ function resolvePaths(settings: Settings, home: string | undefined): Settings {
     folder: named ? expandHome(named, home) : `${dataDir}/cache`,
   };
   const policyFile = { file: expandHome(settings.policy.file, home) };
+  const installFolder = expandHome(settings.server.installFolder, home);
+  const server = { ...settings.server, installFolder };
   const training = { templates: expandHome(settings.training.templates, home) };
   const agent = { ...settings.agent, dataDir, cache };
-  const paths = { data: { dir }, gateway, blobs, policy: policyFile, training, agent };
+  const paths = { data: { dir }, server, gateway, blobs, policy: policyFile, training, agent };
   return { ...settings, ...paths };
 }
 

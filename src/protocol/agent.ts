@@ -71,7 +71,7 @@ export const observation = z.strictObject({
   exitCode: z.int().nullable().optional(),
   signal: text.nullable().optional(),
   message: z.string().max(4096).overwrite(storable).optional(),
-  /** never-started only: true when the machine, not the command, was at fault. */
+  /** Given when ENDED: true when the machine, not the command, was at fault. */
   hostFault: z.boolean().optional(),
   stdoutBytes: count.optional(),
   stderrBytes: count.optional(),

@@ -88,7 +88,7 @@ function holdAll(state: State, members: { claim: Claim }[]): string | null {
   let problem: string | null = null;
   for (const { claim } of members) {
     const worker = state.workers.get(claim.worker);
-    if (!worker || !takesWork(worker.worker)) {
+    if (!worker || !takesWork(state, worker.worker)) {
       problem = `worker ${claim.worker} takes no work`;
     } else if (!worker.capacity.admits(claim)) {
       problem = `worker ${claim.worker} has no room any more`;

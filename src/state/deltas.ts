@@ -49,8 +49,7 @@ export class Deltas {
         deltas.workersGone.push(id);
         continue;
       }
-      const pool = state.poolPolicies.get(live.worker.pool);
-      deltas.workers.push(plannerWorker(live.worker, pool, nowMs));
+      deltas.workers.push(plannerWorker(state, live.worker, nowMs));
     }
     for (const uid of this.claims) takeClaim(state, uid, deltas, classes);
     if (this.held.size > 0) deltas.held = [...this.held];
@@ -86,7 +85,8 @@ function takeClaim(
   deltas.claims.push({ claim, job: live.job.id, classKey: live.classKey, sinceMs });
 }
 
-function plannerWorker(worker: Worker, pool: PoolPolicy | undefined, nowMs: number): PlannerWorker {
+function plannerWorker(state: State, worker: Worker, nowMs: number): PlannerWorker {
+  const pool = state.poolPolicies.get(worker.pool);
   const { id, name, network, attributes, resources } = worker;
   return {
     id,
@@ -99,7 +99,7 @@ function plannerWorker(worker: Worker, pool: PoolPolicy | undefined, nowMs: numb
     deviceHourMicros: pool?.deviceHourMicros ?? 0,
     cpuHourMicros: pool?.cpuHourMicros ?? 0,
     lasts: lastsOf(worker, pool, nowMs),
-    open: takesWork(worker),
+    open: takesWork(state, worker),
   };
 }
 

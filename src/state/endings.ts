@@ -12,6 +12,7 @@ import { settle } from './charges.ts';
 import { dropDownstream } from './downstream.ts';
 import { endChildren } from './family.ts';
 import { failRound, memberSucceeded } from './gangs.ts';
+import { takesWork } from './health.ts';
 import { faultHost, praiseHost } from './hosts.ts';
 import { DONE, missing, stale } from './mutations.ts';
 import type { AttemptEnding, GiveUp, Lose, Result, Stop } from './mutations.ts';
@@ -273,6 +274,7 @@ function judgeMachine(
   const worker = state.workers.get(attempt.worker)?.worker;
   if (!worker || cause === 'lost') return;
   const at = { pool: worker.pool, name: worker.host };
-  if (hostFault) faultHost(state, at, 'attempt-fault', message, nowMs);
-  else praiseHost(state, at, nowMs - (attempt.startedAtMs ?? nowMs), nowMs);
+  // What an agent could not fetch is as often somebody else's doing: its own word decides.
+  if (hostFault && !takesWork(state, worker)) faultHost(state, at, 'attempt-fault', message, nowMs);
+  if (!hostFault) praiseHost(state, at, nowMs - (attempt.startedAtMs ?? nowMs), nowMs);
 }

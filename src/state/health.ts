@@ -1,5 +1,6 @@
 /** What workers say of their machines. */
-import type { HealthProblem } from '../model/health.ts';
+import { isComing } from '../core/lifecycle/instance.ts';
+import { ENDING, type HealthProblem } from '../model/health.ts';
 import type { Worker } from '../model/worker.ts';
 import { faultHost } from './hosts.ts';
 import type { ReportHealth } from './instanceMutations.ts';
@@ -16,7 +17,8 @@ export function reportHealth(state: State, mutation: ReportHealth, nowMs: number
   worker.problems = problems;
   state.touchWorker(worker);
   const evidence = problems.map(({ message }) => message).join('; ');
-  for (const { message } of fresh) {
+  for (const { check, message } of fresh) {
+    if (check === ENDING) continue;
     const at = { pool: worker.pool, name: worker.host };
     faultHost(state, at, 'health-drain', message, nowMs);
   }
@@ -25,8 +27,12 @@ export function reportHealth(state: State, mutation: ReportHealth, nowMs: number
   return DONE;
 }
 
-export function takesWork({ state, draining, problems }: Worker): boolean {
-  return state === 'ONLINE' && !draining && !problems.some(drains);
+export function takesWork({ machines }: State, worker: Worker): boolean {
+  const { state, draining, problems, instance } = worker;
+  if (state !== 'ONLINE' || draining || problems.some(drains)) return false;
+  // One of several workers of an instance waits for the others: it came for work that needs all.
+  const live = instance && machines.instances.get(instance);
+  return !live || !isComing(live.instance.state);
 }
 
 function drains({ severity }: HealthProblem): boolean {

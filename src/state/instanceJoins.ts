@@ -54,10 +54,13 @@ export function joinInstance(
   if (instance.runAs !== '') worker.terms = { ...worker.terms, users: [instance.runAs] };
   if (instance.host === '') instance.host = worker.host;
   if (!isComing(instance.state) || live.workers.size < instance.workers) return;
-  const reason = nominate(state, live, randomHex);
-  const result = reason && preempt(state, reason, nowMs);
-  instance.reason = result && result.kind !== 'done' ? `joined, but ${wordsOf(result)}` : '';
+  instance.reason = '';
   move(state, instance, 'join', nowMs);
+  // Until now none of them took work.
+  for (const id of live.workers) state.deltas.workers.add(id);
+  const nomination = nominate(state, live, randomHex);
+  const result = nomination && preempt(state, nomination, nowMs);
+  if (result && result.kind !== 'done') instance.reason = `joined, but ${wordsOf(result)}`;
 }
 
 /** Its tasks that still wait, one for each worker; null: none does. */

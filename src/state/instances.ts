@@ -143,6 +143,8 @@ function mayMove({ state }: Instance, name: NonNullable<InstanceNews['move']>): 
 /** Its provider has started it anew: what ran there runs no more, and it joins again. */
 function restart(state: State, live: LiveInstance, nowMs: number): void {
   loseWorkers(state, live, 'its machine was started anew by the provider', nowMs);
+  // As if it had been asked for now: it has as long to come as any.
+  live.instance.requestedAtMs = nowMs;
   live.instance.runningAtMs = null;
   live.instance.joinedAtMs = null;
 }

@@ -4,9 +4,10 @@
 import { createHash } from 'node:crypto';
 import type { PoolPolicy } from '../../src/core/placement/admission.ts';
 import { DEFAULT_POLICY } from '../../src/core/schedule/plan.ts';
+import type { ManagedPool } from '../../src/control/pools/pool.ts';
 import { startAgent, type AgentTransport } from '../../src/agent/agent.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { DroverError } from '../../src/lib/errors.ts';
-import type { Principal } from '../../src/model/token.ts';
 import { unpackSpec } from '../../src/model/spec.ts';
 import type { Coordinator } from '../../src/protocol/coordinator.ts';
 import type { Commit } from './checkers/mirror.ts';
@@ -17,7 +18,7 @@ import { CrashPoints } from './crashPoints.ts';
 import { LogDisk } from './logs.ts';
 import { Machine, type Effect } from './machine.ts';
 import { Network } from './network.ts';
-import { ADMIN, JOIN_SECRETS } from './people.ts';
+import { JOIN_SECRETS } from './people.ts';
 import { copyOf } from './plainData.ts';
 import { registrationOf } from './registration.ts';
 import type { Site } from './sites.ts';
@@ -36,6 +37,8 @@ export interface Scenario {
   /** Machines that are there from the beginning. */
   sites: readonly Site[];
   pools: readonly PoolPolicy[];
+  /** Pools whose machines come by themselves, for a controller process with this clock. */
+  manage?: (clock: Clock) => ManagedPool[];
 }
 
 export class Cluster {
@@ -51,6 +54,8 @@ export class Cluster {
   readonly talkative: boolean;
   /** Called once, when a task that runs long is assigned on disk and its machine does not know. */
   onAssigned: ((machine: Machine) => void) | null = null;
+  /** Told of everything that becomes durable. */
+  onCommit: (commit: Commit) => void = () => undefined;
   /** Called once, when a task waits for a time before it is tried again. */
   onBackOff: (() => void) | null = null;
   /** Machines whose agent dies just before its next such effect. */
@@ -58,7 +63,7 @@ export class Cluster {
   readonly #agents = new Map<Machine, Process>();
   readonly #agentPoints: CrashPoints<Effect>;
 
-  constructor(world: World, file: string, { sites, pools }: Scenario) {
+  constructor(world: World, file: string, { sites, pools, manage }: Scenario) {
     this.world = world;
     this.pools = pools;
     this.talkative = world.chance(0.4);
@@ -77,7 +82,7 @@ export class Cluster {
       if (server === this.controller.process) this.controller.point('before an answer');
     });
     this.controller = new ControllerProcess({
-      ...{ world, file, pools: this.pools, logs: this.logs, policy },
+      ...{ world, file, pools: this.pools, logs: this.logs, policy, ...(manage && { manage }) },
       faults: { commitUnknown: rate(0.02), commitFails: rate(0.01), slow: rate(0.2) },
       points: new CrashPoints(world, CONTROLLER_POINTS, CRASH_POINT_CHANCE),
       checker: () => this.checker,
@@ -153,21 +158,6 @@ export class Cluster {
     this.world.after(downMs, () => this.startAgent(machine));
   }
 
-  /** The admin's call straight to the controller, if there is one. */
-  async drain(draining: boolean): Promise<void> {
-    const workers = [...(this.controller.controller?.state.workers.keys() ?? [])];
-    if (workers.length === 0) return;
-    const chosen = draining ? [this.world.pick(workers)] : workers;
-    try {
-      const { coordinator } = this.target();
-      const who = await coordinator?.authenticate(ADMIN.secret);
-      for (const id of who ? chosen : [])
-        await coordinator?.setDraining(who as Principal, id, draining);
-    } catch (error) {
-      this.world.note('admin', `drain failed: ${(error as Error).message}`);
-    }
-  }
-
   /** From now on nothing goes wrong by itself. */
   calm(): void {
     this.checker.peace();
@@ -183,7 +173,9 @@ export class Cluster {
     for (const machine of this.machines) this.startAgent(machine);
   }
 
-  #committed({ attempts, tasks }: Commit): void {
+  #committed(commit: Commit): void {
+    const { attempts, tasks } = commit;
+    this.onCommit(commit);
     if (tasks.some(({ row }) => row.state === 'PENDING' && row.not_before_ms > 0)) {
       this.onBackOff?.();
       this.onBackOff = null;

@@ -1,7 +1,13 @@
 /** The controller as a process that can die at any await, on a real SQLite file that stays. */
 import type { PoolPolicy } from '../../src/core/placement/admission.ts';
 import type { SchedulePolicy } from '../../src/core/schedule/plan.ts';
-import { createController, type Controller } from '../../src/control/controller.ts';
+import {
+  createController,
+  type Controller,
+  type ControllerOptions,
+} from '../../src/control/controller.ts';
+import { createJoinSecrets } from '../../src/control/pools/joinSecrets.ts';
+import type { ManagedPool } from '../../src/control/pools/pool.ts';
 import { createPlanner, type Planner } from '../../src/control/planner.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
@@ -34,6 +40,12 @@ export const CONTROLLER_POINTS = {
   'with changes applied': 200,
   'before an answer': 300,
   'with a plan in hand': 40,
+  'before a launch': 20,
+  'with a launch on its way': 20,
+  'with the answer to a launch': 20,
+  'with a listing': 60,
+  'before a destroy': 15,
+  'with the answer to a destroy': 15,
 } as const;
 export type ControllerPoint = keyof typeof CONTROLLER_POINTS;
 
@@ -48,6 +60,8 @@ export interface ControllerProcessOptions {
   checker: () => Checker;
   coverage: () => Coverage;
   onCommit: (commit: Commit) => void;
+  /** Pools whose machines come by themselves; then the other loops are in less of a hurry. */
+  manage?: (clock: Clock) => ManagedPool[];
 }
 
 export const TIMERS = {
@@ -64,6 +78,16 @@ const LOOPS = {
   noticesMs: 1000,
   capacityMs: 1000,
 };
+
+const CALM_LOOPS = {
+  ...LOOPS,
+  leasesMs: 3000,
+  deadlinesMs: 3000,
+  chargesMs: 5000,
+  noticesMs: 9000,
+};
+
+const JOIN_KEY = 'a key that outlives controllers';
 
 export class ControllerProcess {
   readonly #options: ControllerProcessOptions;
@@ -108,13 +132,14 @@ export class ControllerProcess {
       ...{ snapshot, history, logs: this.#options.logs.open(world, process), storeKind: 'sqlite' },
       writer: { commit: (batch) => this.#commit(process, store, batch) },
       planner: this.#slowPlanner(process, createPlanner(world.random, this.#options.policy)),
+      ...this.#fleet(clock),
       clock: this.#mortalClock(clock),
       random: world.random,
       log: findingLog((what) => checker().broken(what)),
       settings: {
         clusterName: 'sim',
         timers: TIMERS,
-        loops: LOOPS,
+        loops: this.#options.manage ? CALM_LOOPS : LOOPS,
         pools: this.#options.pools,
         schedule: this.#options.policy,
       },
@@ -148,6 +173,13 @@ export class ControllerProcess {
   calm(): void {
     Object.assign(this.#options.faults, { commitUnknown: 0, commitFails: 0, slow: 0 });
     this.#options.points.disarm();
+  }
+
+  #fleet(clock: Clock): Pick<ControllerOptions, 'fleet'> {
+    const pools = this.#options.manage?.(clock);
+    if (!pools) return {};
+    const agent = () => ({ url: 'http://controller', authorities: '' });
+    return { fleet: { pools, launching: { joinSecrets: createJoinSecrets(JOIN_KEY), agent } } };
   }
 
   /** `soon` is where batches begin: what was applied before it is in nobody's hands yet. */

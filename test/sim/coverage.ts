@@ -4,6 +4,7 @@
  */
 import type { AttemptRow } from '../../src/store/database.ts';
 import type { Change, Commit, Mirror } from './checkers/mirror.ts';
+import type { ProvisionSometimes } from './provision/sometimes.ts';
 
 export const SOMETIMES = [
   'gang in a later round',
@@ -90,7 +91,7 @@ export class Coverage {
     this.#mirror = mirror;
   }
 
-  saw(what: Sometimes, times = 1): void {
+  saw(what: Sometimes | ProvisionSometimes, times = 1): void {
     this.counts[what] = (this.counts[what] ?? 0) + times;
   }
 
@@ -167,6 +168,6 @@ export function addCounts(into: Counts, more: Counts): void {
   for (const [what, times] of Object.entries(more)) into[what] = (into[what] ?? 0) + times;
 }
 
-export function missingFrom(counts: Counts): Sometimes[] {
-  return SOMETIMES.filter((what) => !counts[what]);
+export function missingFrom(counts: Counts, wanted: readonly string[] = SOMETIMES): string[] {
+  return wanted.filter((what) => !counts[what]);
 }

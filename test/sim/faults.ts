@@ -3,18 +3,19 @@
  * again.
  */
 import type { Cluster } from './cluster.ts';
+import { drain } from './drains.ts';
 import type { Machine } from './machine.ts';
 import type { Process } from './world.ts';
 
-export const FAULTS_MS = 90_000;
 const STEPS_MS = [60_000, 3_600_000, 43_200_000] as const;
 
 /** Draws the seed's storm. A fault that is on happens up to `most` times, at any time. */
-export function scheduleFaults(cluster: Cluster): void {
+/** `steps`: also clocks that are set anew. */
+export function scheduleFaults(cluster: Cluster, overMs: number, steps = true): void {
   const { world } = cluster;
   const times = (most: number, run: () => void): void => {
-    const count = world.chance(0.5) ? world.between(1, most) : 0;
-    for (let i = 0; i < count; i++) world.after(world.between(0, FAULTS_MS), run);
+    const count = most > 0 && world.chance(0.5) ? world.between(1, most) : 0;
+    for (let i = 0; i < count; i++) world.after(world.between(0, overMs), run);
   };
   times(5, () => crashController(cluster));
   times(3, () => {
@@ -33,12 +34,12 @@ export function scheduleFaults(cluster: Cluster): void {
   times(2, () => forgetIdentity(cluster));
   times(2, () => breakToken(cluster));
   times(4, () => cutOff(cluster, world.pick(cluster.machines)));
-  times(4, () => stepClock(cluster));
-  times(2, () => {
+  times(steps ? 4 : 0, () => stepClock(cluster));
+  times(steps ? 2 : 0, () => {
     cluster.onBackOff = () => stepBack(cluster);
   });
-  times(2, () => void cluster.drain(true));
-  times(2, () => void cluster.drain(false));
+  times(2, () => void drain(cluster, true));
+  times(2, () => void drain(cluster, false));
 }
 
 /** What systemd would do: starts the controller again when it has died. */

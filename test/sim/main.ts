@@ -1,12 +1,15 @@
 /** make sim: runs seeds on all cores, prints what was found and the command that replays it. */
 import { parseArgs } from 'node:util';
-import { missingFrom, SOMETIMES } from './coverage.ts';
+import { addCounts, missingFrom, SOMETIMES, type Counts } from './coverage.ts';
 import { runPlants, runSeeds, type PlantResult } from './parallel.ts';
+import { PROVISION_SOMETIMES } from './provision/sometimes.ts';
+import type { StoryName } from './run.ts';
 import type { Found } from './seedProcess.ts';
 import { describe } from './summary.ts';
 
 /** Fewer seeds than this need not have reached everything. */
 const ENOUGH_SEEDS = 500;
+const PORTION_SEEDS = 20;
 
 const { values } = parseArgs({
   options: {
@@ -14,12 +17,22 @@ const { values } = parseArgs({
     from: { type: 'string', default: '1' },
     seed: { type: 'string' },
     twice: { type: 'boolean', default: false },
+    story: { type: 'string', default: 'usual' },
+    /** Of the story of machines that come by themselves: until so many have been asked for. */
+    provisionings: { type: 'string' },
     plant: { type: 'string' },
     plants: { type: 'boolean', default: false },
   },
 });
 
+const story = values.provisionings === undefined ? (values.story as StoryName) : 'provision';
+const reached: Record<StoryName, readonly string[]> = {
+  usual: SOMETIMES,
+  provision: PROVISION_SOMETIMES,
+};
+
 if (values.plants) await plants();
+else if (values.provisionings !== undefined) await provision(Number(values.provisionings));
 else if (values.seed === undefined) await many(Number(values.from), Number(values.seeds));
 else await one(Number(values.seed));
 
@@ -31,6 +44,7 @@ async function many(from: number, count: number): Promise<void> {
     if (process.stderr.isTTY) process.stderr.write(`\r${done} of ${count} seeds `);
   };
   const summary = await runSeeds({
+    story,
     from,
     count,
     twice,
@@ -38,23 +52,51 @@ async function many(from: number, count: number): Promise<void> {
     ...(plant !== undefined && { plant }),
   });
   if (process.stderr.isTTY) process.stderr.write('\r');
-  for (const what of SOMETIMES) {
-    console.log(`${String(summary.coverage[what] ?? 0).padStart(9)}  ${what}`);
-  }
+  table(summary.coverage);
   console.log(describe(summary));
   for (const found of summary.found) tell(found);
-  const missing = count >= ENOUGH_SEEDS && !plant ? missingFrom(summary.coverage) : [];
-  if (summary.found.length === 0 && missing.length > 0) {
-    console.log(`too tame: never reached: ${missing.join(', ')}`);
-    process.exitCode = 1;
+  if (count >= ENOUGH_SEEDS && !plant && summary.found.length === 0) tooTame(summary.coverage);
+}
+
+function table(coverage: Counts): void {
+  for (const what of reached[story]) {
+    console.log(`${String(coverage[what] ?? 0).padStart(9)}  ${what}`);
   }
+}
+
+function tooTame(coverage: Counts): void {
+  const missing = missingFrom(coverage, reached[story]);
+  if (missing.length === 0) return;
+  console.log(`too tame: never reached: ${missing.join(', ')}`);
+  process.exitCode = 1;
+}
+
+/** Seeds, one portion after another, until enough machines have been asked for. */
+async function provision(wanted: number): Promise<void> {
+  const coverage: Counts = {};
+  const asked = (): number => coverage['provisioning'] ?? 0;
+  let from = Number(values.from);
+  while (asked() < wanted && process.exitCode === undefined) {
+    const summary = await runSeeds({ story: 'provision', from, count: PORTION_SEEDS });
+    from += PORTION_SEEDS;
+    addCounts(coverage, summary.coverage);
+    console.log(`${describe(summary)}; ${asked()} provisionings so far`);
+    for (const found of summary.found) tell(found);
+  }
+  table(coverage);
+  console.log(`${asked()} provisionings in ${from - Number(values.from)} seeds`);
+  if (process.exitCode === undefined) tooTame(coverage);
 }
 
 function tell(found: Found): void {
   for (const line of found.trace) console.log(line);
   console.log(`\nseed ${found.seed} breaks ${found.message}`);
-  const planted = values.plant === undefined ? '' : ` ARGS='--plant ${values.plant}'`;
-  console.log(`see all of it with: make sim SEED=${found.seed}${planted}`);
+  const args = [
+    ...(story === 'usual' ? [] : [`--story ${story}`]),
+    ...(values.plant === undefined ? [] : [`--plant ${values.plant}`]),
+  ];
+  const told = args.length > 0 ? ` ARGS='${args.join(' ')}'` : '';
+  console.log(`see all of it with: make sim SEED=${found.seed}${told}`);
   process.exitCode = 1;
 }
 
@@ -65,7 +107,7 @@ async function one(seed: number): Promise<void> {
     await import('./plants/hook.ts');
   }
   const { runSeed } = await import('./run.ts');
-  const result = await runSeed(seed, 1_000_000);
+  const result = await runSeed(story, seed, 1_000_000);
   for (const line of result.trace) console.log(line);
   console.log(`\nseed ${seed}: ${result.events} events, history ${result.hash}`);
   console.log(result.violation ? `it breaks ${result.violation.message}` : 'no violation');

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { addCounts } from './coverage.ts';
 import { PLANTS } from './plants/all.ts';
 import type { Plant } from './plants/plant.ts';
+import type { StoryName } from './run.ts';
 import type { Found, Range, Report, Tally } from './seedProcess.ts';
 
 export interface Summary extends Omit<Tally, 'found'> {
@@ -15,6 +16,8 @@ export interface Summary extends Omit<Tally, 'found'> {
 }
 
 export interface SeedsOptions {
+  /** Left out: the usual one. */
+  story?: StoryName;
   from: number;
   count: number;
   twice?: boolean;
@@ -31,8 +34,9 @@ export async function runSeeds(options: SeedsOptions): Promise<Summary> {
   const stopAll = (): void => stop.forEach((one) => one());
   const tallies = await Promise.all(
     Array.from({ length: stride }, async (_, offset) => {
-      const { from, count, twice = false } = options;
-      const tally = await runRange({ from, count, offset, stride, twice }, options, stop);
+      const { story = 'usual', from, count, twice = false } = options;
+      const range = { story, from, count, offset, stride, twice };
+      const tally = await runRange(range, options, stop);
       if (tally.found) stopAll();
       return tally;
     }),
@@ -92,7 +96,8 @@ export async function runPlants(told: (result: PlantResult) => void): Promise<Pl
   const worker = async (): Promise<void> => {
     for (let plant = waiting.shift(); plant; plant = waiting.shift()) {
       const count = PLANT_SEEDS;
-      const summary = await runSeeds({ from: 1, count, plant: plant.name, processes: 1 });
+      const { name, story = 'usual' } = plant;
+      const summary = await runSeeds({ story, from: 1, count, plant: name, processes: 1 });
       const found = summary.found[0] ?? null;
       const shown = found !== null && plant.shownBy.includes(found.invariant);
       const result = { plant, seeds: shown ? summary.seeds : null, found };

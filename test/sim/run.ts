@@ -1,18 +1,10 @@
-/**
- * One seed: a cluster, a workload, faults until a time, then peace in which everything must end.
- */
-import { Cluster } from './cluster.ts';
-import { boundMs } from './checkers/liveness.ts';
+/** One seed of a story, from an empty database to the last event. */
+import type { Cluster } from './cluster.ts';
 import { Violation } from './checkers/violation.ts';
-import { TIMERS } from './controllerProcess.ts';
 import type { Counts } from './coverage.ts';
 import { freshDatabase, removeDatabase } from './database.ts';
-import { FAULTS_MS, scheduleFaults, supervise } from './faults.ts';
-import { CALL_TIMEOUT_MS } from './network.ts';
-import { Operator } from './operator.ts';
-import { startRogue } from './rogue.ts';
-import { drawPools, SITES } from './sites.ts';
-import { Workload } from './workload.ts';
+import { provisionStory } from './provision/story.ts';
+import { usualStory } from './story.ts';
 import { World } from './world.ts';
 
 export interface RunResult {
@@ -26,29 +18,31 @@ export interface RunResult {
   trace: string[];
 }
 
+/** A cluster in a world, and what happens to it. */
+export interface Story {
+  cluster: Cluster;
+  play(): Promise<void>;
+}
+
+/** usual: machines that are there. provision: machines that come by themselves. */
+const STORIES = { usual: usualStory, provision: provisionStory } as const;
+export type StoryName = keyof typeof STORIES;
+
 let current: Cluster | null = null;
 // A promise nobody waits for would end a production process: here it is a finding of the seed.
 process.on('unhandledRejection', (error) => current?.checker.broken(`unhandled: ${stack(error)}`));
 
-const PEACE_STEP_MS = 5000;
-/**
- * After the last end agents hear that it was noted, and forget; a call may have to be sent again.
- */
-const FORGET_MS = CALL_TIMEOUT_MS + 10_000;
-
-/** A follow waits ten minutes for what a machine announced and does not bring. */
-const FOLLOWED_MS = 12 * 60_000;
-
-export async function runSeed(seed: number, keepLines = 0): Promise<RunResult> {
+export async function runSeed(name: StoryName, seed: number, keepLines = 0): Promise<RunResult> {
   // Most errors here are answers; their stacks would cost more than the answers do.
   Error.stackTraceLimit = keepLines > 0 ? 20 : 0;
   const world = new World(seed, keepLines);
   const file = await freshDatabase();
-  const cluster = new Cluster(world, file, { sites: SITES, pools: drawPools(world) });
+  const story = STORIES[name](world, file);
+  const { cluster } = story;
   current = cluster;
   let violation: RunResult['violation'] = null;
   try {
-    await play(cluster);
+    await story.play();
   } catch (error) {
     const invariant = error instanceof Violation ? error.invariant : 'error';
     violation = { invariant, message: error instanceof Violation ? error.message : stack(error) };
@@ -66,67 +60,6 @@ export async function runSeed(seed: number, keepLines = 0): Promise<RunResult> {
     coverage: cluster.coverage.counts,
     trace: world.lines,
   };
-}
-
-async function play(cluster: Cluster): Promise<void> {
-  const { world, checker, network, coverage } = cluster;
-  const check = (): void => checker.check();
-  let peace = false;
-  // Swarm: in some seeds a second planner plans nonsense, and the state must not take it.
-  const rogue = world.chance(0.3);
-  await cluster.start();
-  const workload = new Workload({
-    ...{ world, network, checker, coverage },
-    target: () => cluster.target(),
-    pools: cluster.pools,
-    jobs: world.between(4, 16),
-    overMs: FAULTS_MS,
-    particular: !rogue,
-    talkative: cluster.talkative,
-  });
-  const operator = new Operator(cluster, workload);
-  operator.schedule(FAULTS_MS);
-  if (rogue) startRogue(cluster, () => peace);
-  scheduleFaults(cluster);
-  supervise(cluster, () => peace);
-  await world.run(FAULTS_MS, check);
-  peace = true;
-  world.note('world', 'peace');
-  cluster.calm();
-  const untilMs = FAULTS_MS + boundMs(workload.work, TIMERS.attemptLeaseMs);
-  const quiet = (): boolean => workload.unanswered === 0 && checker.liveness.pending() === 0;
-  while (world.nowMs < untilMs && !quiet()) {
-    world.after(0, () => void cluster.drain(false));
-    world.after(0, () => operator.makeRoom());
-    await world.run(Math.min(untilMs, world.nowMs + PEACE_STEP_MS), check);
-  }
-  if (workload.unanswered > 0) {
-    throw new Violation('L1', `${workload.unanswered} submissions were never answered`);
-  }
-  explainPending(cluster);
-  checker.liveness.late(untilMs - FAULTS_MS);
-  operator.checkHolds();
-  const followedMs = world.nowMs + FOLLOWED_MS;
-  while (workload.following > 0 && world.nowMs < followedMs) {
-    await world.run(Math.min(followedMs, world.nowMs + PEACE_STEP_MS), check);
-  }
-  if (workload.following > 0) throw new Violation('L5', 'a follow does not end');
-  await world.run(world.nowMs + FORGET_MS, check);
-  for (const machine of cluster.machines) {
-    const [uid] = machine.attempts();
-    if (uid) throw new Violation('L1', `${machine.name} still has ${uid} when all is over`);
-  }
-}
-
-/** What the controller itself thinks of what has not ended. */
-function explainPending({ world, controller }: Cluster): void {
-  const state = controller.controller?.state;
-  for (const { job, tasks, waitsFor, attempts } of state?.jobs.values() ?? []) {
-    const told = tasks.map((task) => `${task.index} ${task.state} ${task.reason}`).join('; ');
-    const waits = [...(waitsFor ?? [])].join(' ');
-    world.note('stuck', `${job.id} ${told}; waits for: ${waits}; attempts: ${attempts.size}`);
-  }
-  for (const claim of state?.claims.values() ?? []) world.note('stuck', JSON.stringify(claim));
 }
 
 function stack(error: unknown): string {

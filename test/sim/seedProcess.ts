@@ -1,8 +1,9 @@
 /** One of the processes that run seeds: takes every n-th of a range, reports what it found. */
 import { addCounts, type Counts } from './coverage.ts';
-import { runSeed, type RunResult } from './run.ts';
+import { runSeed, type RunResult, type StoryName } from './run.ts';
 
 export interface Range {
+  story: StoryName;
   from: number;
   count: number;
   /** This process takes the seeds `from + offset`, `from + offset + stride`, … */
@@ -46,14 +47,14 @@ async function run(range: Range): Promise<void> {
   const end = range.from + range.count;
   for (let seed = range.from + range.offset; seed < end; seed += range.stride) {
     if (stopping.signal.aborted) break;
-    const result = await runSeed(seed);
+    const result = await runSeed(range.story, seed);
     tally.seeds++;
     tally.events += result.events;
     tally.boots += result.boots;
     tally.virtualMs += result.virtualMs;
     addCounts(tally.coverage, result.coverage);
-    tally.found = result.violation ? await trace(result) : null;
-    if (!tally.found && range.twice) tally.found = await again(result);
+    tally.found = result.violation ? await trace(range, result) : null;
+    if (!tally.found && range.twice) tally.found = await again(range, result);
     if (tally.found) break;
     if (tally.seeds % PROGRESS_SEEDS === 0) report({ kind: 'progress', seeds: PROGRESS_SEEDS });
     await new Promise(setImmediate);
@@ -61,14 +62,14 @@ async function run(range: Range): Promise<void> {
   report({ kind: 'done', tally });
 }
 
-async function trace({ seed }: RunResult): Promise<Found> {
-  const { violation, trace: lines } = await runSeed(seed, TRACE_LINES * 100);
+async function trace({ story }: Range, { seed }: RunResult): Promise<Found> {
+  const { violation, trace: lines } = await runSeed(story, seed, TRACE_LINES * 100);
   const { invariant, message } = violation ?? { invariant: 'replay', message: 'gone in a replay' };
   return { seed, invariant, message, trace: lines.slice(-TRACE_LINES) };
 }
 
-async function again({ seed, hash }: RunResult): Promise<Found | null> {
-  const second = await runSeed(seed);
+async function again({ story }: Range, { seed, hash }: RunResult): Promise<Found | null> {
+  const second = await runSeed(story, seed);
   if (second.hash === hash) return null;
   return { seed, invariant: 'replay', message: 'a second run gave another history', trace: [] };
 }

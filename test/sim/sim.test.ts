@@ -8,6 +8,8 @@ import { describe as describeRun } from './summary.ts';
 /** As many as fit half a minute on two busy cores. `make sim SEEDS=10000` runs more. */
 const SEEDS = process.env['SOAK'] ? 20_000 : 500;
 const REPLAYED_SEEDS = 50;
+/** Some ten seconds; `make sim-provision` runs as many as 10,000 machines need. */
+const PROVISION_SEEDS = process.env['SOAK'] ? 2000 : 20;
 const LONGEST_MS = 20 * 60_000;
 
 test(
@@ -20,6 +22,21 @@ test(
       [],
     );
     expect(missingFrom(summary.coverage)).toEqual([]);
+  },
+);
+
+test(
+  `${PROVISION_SEEDS} seeds of machines that come by themselves hold every invariant`,
+  { timeout: LONGEST_MS },
+  async () => {
+    const summary = await runSeeds({ story: 'provision', from: 1, count: PROVISION_SEEDS });
+    const { provisioning = 0 } = summary.coverage;
+    console.log(`${describeRun(summary)}; ${provisioning} provisionings`);
+    const again = `make sim ARGS='--story provision' SEED=`;
+    expect(summary.found.map(({ seed, message }) => `${again}${seed}: ${message}`)).toEqual([]);
+    expect(provisioning).toBeGreaterThan(5 * PROVISION_SEEDS);
+    const twice = { from: 100_000, count: 2, twice: true };
+    expect((await runSeeds({ story: 'provision', ...twice })).found).toEqual([]);
   },
 );
 

@@ -2,7 +2,6 @@
  * Clients: submit with keys over the faulty network, retry, read, cancel, and remember what was
  * promised.
  */
-import type { PoolPolicy } from '../../src/core/placement/admission.ts';
 import { DroverError } from '../../src/lib/errors.ts';
 import type { JobId } from '../../src/model/ids.ts';
 import { PRIORITIES, type After, type JobSpec } from '../../src/model/job.ts';
@@ -16,7 +15,7 @@ import { followEvents, followLog, type FollowOptions } from './followers.ts';
 import type { Network } from './network.ts';
 import { canaryOf, PEOPLE, type Person } from './people.ts';
 import { readSomething } from './readers.ts';
-import { drawSpec, runMs } from './specs.ts';
+import { runMs } from './specs.ts';
 import type { Process, World } from './world.ts';
 
 export interface Target {
@@ -31,12 +30,11 @@ export interface WorkloadOptions {
   network: Network;
   checker: Checker;
   coverage: Coverage;
-  pools: readonly PoolPolicy[];
+  /** What somebody asks for. */
+  draw: (tenant: string, name: string) => JobSpec;
   target: () => Target;
   jobs: number;
   overMs: number;
-  /** Whether specs may ask for what only a planner can give. */
-  particular: boolean;
   /** Whether there are logs to follow. */
   talkative: boolean;
 }
@@ -157,10 +155,10 @@ export class Workload {
 
   /** As the job itself would, with a token of its own. */
   async #child(client: Process, person: Person, id: string): Promise<void> {
-    const { world, checker, coverage, pools, particular } = this.#options;
+    const { world, checker, coverage, draw } = this.#options;
     const { tenant } = person;
     const key = `child of ${id}`;
-    const spec = drawSpec({ world, pools, tenant, particular, name: `${canaryOf(tenant)} ${key}` });
+    const spec = draw(tenant, `${canaryOf(tenant)} ${key}`);
     const rules = { ...PLAIN_RULES, outliveParent: world.chance(0.3) };
     const request = { specs: [{ ...spec, after: [], rules }], idempotencyKey: key, bodyHash: key };
     await this.#attempt(client, person, key, async (coordinator, who) => {
@@ -261,13 +259,12 @@ export class Workload {
   }
 
   #draw(person: Person, key: string): Submission {
-    const { world, pools, particular } = this.#options;
+    const { world, draw } = this.#options;
     const { tenant } = person;
     const specs: JobSpec[] = [];
     const count = world.chance(0.15) ? 3 : 1;
     for (let at = 0; at < count; at++) {
-      const name = `${canaryOf(tenant)} ${key} ${at}`;
-      const spec = drawSpec({ world, pools, tenant, particular, name });
+      const spec = draw(tenant, `${canaryOf(tenant)} ${key} ${at}`);
       const other = at > 0 && world.chance(0.6) ? specs[world.between(0, at - 1)] : undefined;
       if (other) {
         spec.after = [{ job: other.name as After['job'], when: world.pick(AFTER_WHEN) }];

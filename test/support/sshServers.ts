@@ -148,6 +148,8 @@ KbdInteractiveAuthentication no
 UsePAM no
 MaxStartups 100
 ForceCommand ${login}
+# A bash of the tester's must not read its own .bashrc first.
+SetEnv SHLVL=5
 `;
 }
 

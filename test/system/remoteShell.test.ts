@@ -8,15 +8,17 @@ import { systemClock as clock } from '../../src/lib/clock.ts';
 import { silentLog as log } from '../../src/lib/log.ts';
 import { systemRandom as random } from '../../src/lib/random.ts';
 import type { RemoteShell } from '../../src/providers/remote/contract.ts';
+import { OUTPUT_BYTES } from '../../src/providers/remote/conversation.ts';
 import { createLocalShell } from '../../src/providers/remote/localShell.ts';
 import type { SshDestination } from '../../src/providers/remote/sshDestination.ts';
-import { createSshShell } from '../../src/providers/remote/sshShell.ts';
+import { createSshShell, SESSIONS_AT_ONCE } from '../../src/providers/remote/sshShell.ts';
 import {
   sshdIsHere,
   startSshServers,
   type SshHost,
   type SshServers,
 } from '../support/sshServers.ts';
+import { processesOf, startProcess } from '../support/processes.ts';
 import { until } from '../support/wait.ts';
 
 const here = sshdIsHere();
@@ -83,6 +85,10 @@ describe.runIf(here).each(each)('a command $place', ({ shell }) => {
     expect(copy).toMatchObject({ code: 0 });
     const text = copy.kind === 'ended' ? copy.stdout : '';
     expect(text.replace(/^\s+/, '')).toBe(`3000000\n${'y'.repeat(2_000_000)}`);
+    expect(await shell().run(`head -c ${OUTPUT_BYTES + 1} /dev/zero`)).toEqual({
+      kind: 'lost',
+      reason: `it printed more than ${OUTPUT_BYTES} bytes`,
+    });
     const shown = await shell().run(': hunter42; ps -ef | grep -c "[h]unter42"; :');
     expect(shown).toMatchObject({ code: 0, stdout: '0\n' });
   });
@@ -96,9 +102,8 @@ describe.runIf(here).each(each)('a command $place', ({ shell }) => {
       kind: 'lost',
       reason: expect.stringContaining('no end within'),
     });
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, n) => shell().run(`echo ${n}; exit ${n}`)),
-    );
+    const many = Array.from({ length: 2 * SESSIONS_AT_ONCE }, (_, n) => n);
+    const answers = await Promise.all(many.map((n) => shell().run(`echo ${n}; exit ${n}`)));
     expect(answers).toEqual(
       answers.map((_, n) => ({ kind: 'ended', code: n, stdout: `${n}\n`, stderr: '' })),
     );
@@ -197,5 +202,25 @@ describe.runIf(here)('a connection', () => {
     vi.unstubAllEnvs();
     expect(folders()).toEqual([]);
     expect(await shell.run('true')).toMatchObject({ kind: 'unreachable' });
+  });
+
+  test('it ends with a controller that is killed', async () => {
+    const source = path.resolve(import.meta.dirname, '../../src');
+    const code = `
+      const { createSshShell } = await import('${source}/providers/remote/sshShell.ts');
+      const { systemClock: clock } = await import('${source}/lib/clock.ts');
+      const { systemRandom: random } = await import('${source}/lib/random.ts');
+      const { silentLog: log } = await import('${source}/lib/log.ts');
+      const destination = ${JSON.stringify(destination())};
+      const shell = createSshShell({ destination, clock, random, log });
+      console.log((await shell.run('echo open')).stdout);
+      setInterval(() => {}, 1000);`;
+    const env = { TMPDIR: servers.folder };
+    const child = startProcess([process.execPath, '-e', code], { cwd: servers.folder, env });
+    await until('it is connected', () => child.output().includes('open'));
+    const sockets = `${servers.folder}/drover-ssh-`;
+    expect(processesOf([sockets]).length).toBeGreaterThan(0);
+    await child.stop('SIGKILL');
+    await until('its ssh has ended', () => processesOf([sockets]).length === 0);
   });
 });

@@ -4,7 +4,6 @@
  * nobody reads.
  */
 import { writeSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { constants } from 'node:os';
 import { ReadStream } from 'node:tty';
 import { sleep, type Clock } from '../../lib/clock.ts';
@@ -15,39 +14,18 @@ import {
   type ExecExitStatus,
   type ExecProcess,
 } from './execProcess.ts';
-
-/** The part of the pinned version's native module that is used; a test runs each. */
-interface NativeTerminal {
-  fork(
-    file: string,
-    commandArguments: string[],
-    env: string[],
-    cwd: string,
-    cols: number,
-    rows: number,
-    uid: number,
-    gid: number,
-    utf8: boolean,
-    helperPath: string,
-    onExit: (code: number, signal: number) => void,
-  ): { fd: number; pid: number; pty: string };
-  resize(fd: number, cols: number, rows: number): void;
-}
+import { loadNativeTerminal } from './nativeTerminal.ts';
 
 /** -1: as the agent itself. */
 const SAME_USER = -1;
 /** A terminal whose input is full does not say when it has room again. */
 const INPUT_FULL_RETRY_MS = 5;
 
-const binaries = createRequire(import.meta.url)('@lydell/node-pty/requireBinary.js') as {
-  requireBinary(file: string): NativeTerminal;
-};
-
 export function startInTerminal(
   start: ExecCommand & { cols: number; rows: number },
   clock: Clock,
 ): ExecProcess {
-  const native = binaries.requireBinary('pty.node');
+  const native = loadNativeTerminal();
   const exited = Promise.withResolvers<ExecExitStatus>();
   const { fd, pid } = native.fork(
     ...shellArguments(start),

@@ -1,4 +1,5 @@
 /** Starts a thread of this process and hands out a typed way to call it. */
+import { getAsset, isSea } from 'node:sea';
 import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads';
 import { remote } from '../../lib/thread.ts';
 
@@ -12,6 +13,8 @@ export interface ThreadData<Options> {
   options: Options;
 }
 
+const THREAD_CODE = 'agent.js';
+
 /** A thread that ends by itself takes the process with it: half a controller (agent) is none. */
 export function startThread<T extends object, Options>(
   name: 'state' | 'writer' | 'checkpoint' | 'reader' | 'planner' | 'logs' | 'spool',
@@ -21,7 +24,10 @@ export function startThread<T extends object, Options>(
 ): Thread<T> {
   const { port1, port2 } = new MessageChannel();
   const data: ThreadData<Options> = { port: port2, options };
-  const worker = new Worker(new URL(`./${name}.ts`, import.meta.url), {
+  // The self-contained agent holds its code a second time, as text, for its one thread.
+  const code = isSea() ? getAsset(THREAD_CODE, 'utf8') : new URL(`./${name}.ts`, import.meta.url);
+  const worker = new Worker(code, {
+    eval: typeof code === 'string',
     name: `drover-${name}`,
     workerData: data,
     transferList: [port2],

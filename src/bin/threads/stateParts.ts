@@ -69,7 +69,8 @@ async function boot(): Promise<void> {
   const controllerRow = await writer.calls.lead(nowMs, clusterId);
   const policy = await openPolicy(options.policyFile, { clock: systemClock, log });
   const snapshot = await rebuild(options.store, controllerRow, nowMs);
-  const common = { clusterId: snapshot.clusterId, clock: systemClock, log };
+  const { clusterId: id, instances } = snapshot;
+  const common = { clusterId: id, instances, clock: systemClock, log };
   fleet = openFleet(options.fleet, options.tokens.join, common);
   const controller = createController({
     snapshot,

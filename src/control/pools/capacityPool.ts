@@ -52,7 +52,7 @@ function sizeOf(
 ): WorkerResources | null {
   let size = status.smallest ?? policy.largestWorker;
   for (const { worker } of state.workers.values()) {
-    if (worker.pool !== name || worker.instance === null || !takesWork(worker)) continue;
+    if (worker.pool !== name || worker.instance === null || !takesWork(state, worker)) continue;
     size = status.smallest = size ? smaller(size, worker.resources) : worker.resources;
   }
   return size;

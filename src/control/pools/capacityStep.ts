@@ -57,6 +57,7 @@ export function createCapacityStep(options: CapacityOptions): () => Promise<void
     await options.settled();
     const demands = (await planner.demand(prices)).map((demand) => named(state, demand));
     const nowMs = clock.now();
+    for (const { status } of pools) status.follow(clock);
     for (const { pool, status } of pools) noticeIdle(state, pool.name, status, nowMs);
     const views = pools.map(({ pool, status }) => capacityPool(state, pool, status, nowMs));
     const plan = planCapacity(views, demands, nowMs);

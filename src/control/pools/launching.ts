@@ -40,7 +40,9 @@ export function createLauncher(options: LauncherOptions): () => Promise<void> {
     for (const [batch, { launch, ids }] of [...status.wanted]) {
       const all = ids.every((id) => isIntended(state, id));
       // Some of them are not wanted any more: rather none, and the others are planned anew.
-      if (!all) abandon(batch, ids, 'it was not wanted any more before it was launched');
+      // One that has found a machine that was there already keeps it.
+      const open = ids.filter((id) => !hasMachine(state, id));
+      if (!all) abandon(batch, open, 'it was not wanted any more before it was launched');
       else await launchOne(batch, launch, ids);
     }
   };
@@ -87,9 +89,11 @@ export function createLauncher(options: LauncherOptions): () => Promise<void> {
     }
   }
 
+  /** One that has found a machine without a launch keeps it; one that must go is seen to. */
   function abandon(batch: string, ids: InstanceId[], reason: string): void {
     status.wanted.delete(batch);
     for (const instance of ids) {
+      if (!isIntended(state, instance)) continue;
       mutate({ kind: 'end-instance', instance, failure: null, reason });
     }
   }
@@ -117,6 +121,11 @@ export function createLauncher(options: LauncherOptions): () => Promise<void> {
 
 function isIntended(state: State, id: InstanceId): boolean {
   return state.machines.instances.get(id)?.instance.state === 'INTENDED';
+}
+
+/** A look has matched it with a machine: what nobody asked for has no such time. */
+function hasMachine(state: State, id: InstanceId): boolean {
+  return state.machines.instances.get(id)?.instance.requestedAtMs != null;
 }
 
 function lost(reason: string): LaunchResult {

@@ -1,11 +1,13 @@
 /** A pool with a provider, as it stands: what only this process knows of it. */
 import { FRESH_BACKOFF, type Backoff } from '../../core/capacity/backoff.ts';
+import type { Clock } from '../../lib/clock.ts';
 import type { Launch } from '../../core/capacity/capacity.ts';
 import type { PoolPolicy } from '../../core/placement/admission.ts';
-import type { InstanceId } from '../../model/ids.ts';
+import type { InstanceId, WorkerId } from '../../model/ids.ts';
 import type { PoolSettings } from '../../model/poolSettings.ts';
 import type { WorkerResources } from '../../model/resources.ts';
 import type { OtherWork, Provider } from '../../providers/contract.ts';
+import { Ages } from './ages.ts';
 
 export interface ManagedPool {
   name: string;
@@ -20,7 +22,7 @@ export interface ManagedPool {
   perUser: boolean;
 }
 
-export type PoolScaling = Omit<PoolSettings, 'largestWorker' | 'slurm' | 'ssh' | 'salad'>;
+type PoolScaling = Omit<PoolSettings, 'largestWorker' | 'slurm' | 'ssh' | 'salad'>;
 
 /** Lost with the process: nothing here is needed to keep a promise. */
 export class PoolStatus {
@@ -43,13 +45,49 @@ export class PoolStatus {
   readonly joined = new Set<InstanceId>();
   /** Since when nothing has run on an instance, or nothing waits for one that comes. */
   readonly idleSince = new Map<InstanceId, number>();
-  /** When machines that nobody knows were first seen, by handle. */
+  /** When machines that nobody knows were first seen, by label and handle. */
   readonly strangers = new Map<string, number>();
-  /** When the end of a machine was last asked for, by handle or label. */
+  /** When the end of a machine was last asked for, by label and handle. */
   readonly destroyAsked = new Map<string, number>();
 
+  readonly asked = new Ages();
+  readonly running = new Ages();
+  readonly #came = new Map<WorkerId, { token: string; atBootMs: number }>();
+  #offsetMs: number | null = null;
+
+  /** When this process first saw the worker with this token: it has another with every join. */
+  cameAtBootMs(worker: WorkerId, token: string, clock: Clock): number {
+    const known = this.#came.get(worker);
+    if (known?.token === token) return known.atBootMs;
+    const atBootMs = clock.bootMs();
+    this.#came.set(worker, { token, atBootMs });
+    return atBootMs;
+  }
+
+  /** The times here are wall time: when that was set anew, they go with it. */
+  follow(clock: Clock): void {
+    const offsetMs = clock.now() - clock.bootMs();
+    const byMs = offsetMs - (this.#offsetMs ?? offsetMs);
+    this.#offsetMs = offsetMs;
+    if (byMs === 0) return;
+    const { notBeforeMs, lastLaunchAtMs } = this.backoff;
+    this.backoff = {
+      ...this.backoff,
+      notBeforeMs: notBeforeMs === 0 ? 0 : notBeforeMs + byMs,
+      lastLaunchAtMs: lastLaunchAtMs === null ? null : lastLaunchAtMs + byMs,
+    };
+    if (this.listedAtMs !== null) this.listedAtMs += byMs;
+    this.nextLookAtMs += byMs;
+    for (const times of [this.idleSince, this.strangers, this.destroyAsked]) {
+      for (const [key, atMs] of times) times.set(key, atMs + byMs);
+    }
+  }
+
   /** Forgets instances that have ended. */
-  keep(has: (id: InstanceId) => boolean): void {
+  keep(has: (id: InstanceId) => boolean, isWorker: (id: WorkerId) => boolean): void {
+    for (const id of this.#came.keys()) if (!isWorker(id)) this.#came.delete(id);
+    this.asked.keep((id) => has(id as InstanceId));
+    this.running.keep((id) => has(id as InstanceId));
     for (const id of this.joined) if (!has(id)) this.joined.delete(id);
     for (const id of this.idleSince.keys()) if (!has(id)) this.idleSince.delete(id);
   }

@@ -6,7 +6,8 @@
 import { failed, succeeded } from '../../core/capacity/backoff.ts';
 import { isComing } from '../../core/lifecycle/instance.ts';
 import { match } from '../../core/instances/match.ts';
-import { judge, type Look, type Verdict } from '../../core/instances/reconcile.ts';
+import { judge, LISTING_LAG_MS } from '../../core/instances/reconcile.ts';
+import type { Look, Verdict } from '../../core/instances/reconcile.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Instance } from '../../model/instance.ts';
@@ -36,7 +37,7 @@ export interface PoolStepOptions {
 }
 
 /** What is ours by name but nobody knows is given this long before it is ended. */
-const REAP_AFTER_MS = 60_000;
+const REAP_AFTER_MS = 30_000;
 /** Between two requests for the same end. */
 const DESTROY_AGAIN_MS = 10_000;
 /** So many ends are asked for with one call. */
@@ -47,16 +48,22 @@ export function createPoolStep(options: PoolStepOptions): () => Promise<void> {
   const { provider, settings, name } = pool;
   const launch = createLauncher(options);
   let machines: readonly Machine[] = [];
+  let lookedAtBootMs = 0;
 
   return async () => {
+    status.follow(clock);
     await look();
     await launch();
     await destroy();
-    status.keep((id) => state.machines.instances.has(id));
+    status.keep(
+      (id) => state.machines.instances.has(id),
+      (id) => state.workers.has(id),
+    );
   };
 
   async function look(): Promise<void> {
     if (clock.now() < status.nextLookAtMs) return;
+    lookedAtBootMs = clock.bootMs();
     const listing = await withinTime(clock, () => provider.list(), unheard);
     if (listing.kind === 'unknown') {
       if (status.listError === '') log.warn({ pool: name, reason: listing.reason }, 'no listing');
@@ -85,13 +92,41 @@ export function createPoolStep(options: PoolStepOptions): () => Promise<void> {
       linkWorkers(one);
     }
     machines = listed;
+    for (const machine of unknown) ownUp(machine);
     reap(unknown, nowMs);
+  }
+
+  /** Where machines bear no label, one may have come and taken work before we knew of it. */
+  function ownUp({ handle, phase }: Machine): void {
+    if (provider.capabilities.labels || phase !== 'running') return;
+    for (const { worker, attempts } of state.workers.values()) {
+      if (worker.pool !== name || worker.instance !== null || attempts.size === 0) continue;
+      if (worker.attributes[HANDLE] !== handle) continue;
+      mutate({
+        ...{ kind: 'intend', pool: name, max: settings.max, count: 1, workers: 1, tasks: [] },
+        ...{ resources: worker.resources, runAs: '', timeLimitMs: 0 },
+        priceHourMicros: Math.round(settings.pricePerInstanceHour * 1_000_000),
+        reason: `worker ${worker.name} came by itself and has work`,
+      });
+      return;
+    }
   }
 
   function lookAt(live: LiveInstance, sight: Machine | undefined): Look {
     const { instance, workers } = live;
     const launching = status.launching.has(instance.id) || isWanted(instance);
-    return { instance, sight, launching, workers: workers.size, empty: isEmpty(state, live) };
+    const { id, requestedAtMs, runningAtMs } = instance;
+    const latestMs = lookedAtBootMs - LISTING_LAG_MS;
+    const settled = [...workers].every((worker) => {
+      const token = state.workers.get(worker)?.worker.tokenHash ?? '';
+      return status.cameAtBootMs(worker, token, clock) < latestMs;
+    });
+    return {
+      ...{ instance, sight, launching, workers: workers.size, empty: isEmpty(state, live) },
+      settled,
+      askedForMs: status.asked.of(id, requestedAtMs ?? instance.createdAtMs, clock),
+      runningForMs: runningAtMs === null ? null : status.running.of(id, runningAtMs, clock),
+    };
   }
 
   /** Its launch is still to come, and this process will see to it. */
@@ -147,7 +182,8 @@ export function createPoolStep(options: PoolStepOptions): () => Promise<void> {
     const seen = new Set(unknown.map(keyOf));
     for (const key of status.strangers.keys()) if (!seen.has(key)) status.strangers.delete(key);
     for (const machine of unknown) {
-      if (machine.phase === 'gone' || machine.phase === 'ending') continue;
+      // One that ends by itself may still cost, and for ever: outbid, stopped, failed.
+      if (machine.phase === 'gone') continue;
       const key = keyOf(machine);
       if (!status.strangers.has(key)) {
         status.strangers.set(key, nowMs);
@@ -196,7 +232,7 @@ function unheard(reason: string): Listing {
 }
 
 function keyOf({ label, handle }: MachineRef): string {
-  return handle || label;
+  return `${label} ${handle}`;
 }
 
 function rulesOf({ provider, settings }: ManagedPool): Parameters<typeof judge>[1] {

@@ -91,6 +91,7 @@ function ownerOf({ request: { tenant, user } }: Demand): { tenant: string; user:
   return { tenant, user };
 }
 
-function reasonOf({ waiting, name }: Demand): string {
-  return `${count(waiting, 'task')} of ${name} ${waiting === 1 ? 'waits' : 'wait'}`;
+/** Without names: it is shown with the instance, which is no tenant's alone. */
+function reasonOf({ waiting }: Demand): string {
+  return `${count(waiting, 'task')} ${waiting === 1 ? 'waits' : 'wait'}`;
 }

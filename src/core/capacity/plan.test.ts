@@ -135,7 +135,7 @@ describe('machines sized for a job', () => {
         name: 'sweep',
         timeLimitMs: HOUR + 1000 + STARTING_MS,
         noticeMs: 1000,
-        reason: '3 tasks of sweep wait',
+        reason: '3 tasks wait',
       },
     ]);
     const single = planCapacity([{ ...pool, batches: false }], [demand], NOW);

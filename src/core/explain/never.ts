@@ -49,6 +49,8 @@ export function neverFits(fleet: Fleet, request: PlacementRequest): Never | null
   const suitable = open.filter((info) => !unsuitable(info, request));
   if (suitable.length === 0) {
     const terms = open.some((info) => unsuitable(info, request) === 'terms');
+    const ends = !terms && open.some((info) => unsuitable(info, request) === 'ends');
+    if (ends) return said(`no worker${where} lasts long enough for it`);
     return said(
       terms
         ? `no worker${where} takes such work: ${termsWords(open, request)}`

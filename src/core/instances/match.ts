@@ -44,11 +44,14 @@ export function match<Machine extends Named>(
   return labels ? { of, unknown } : adopt(instances, { of, unknown });
 }
 
-/** Of two with the same label (a launch that was taken twice) the one we know, or that lives. */
+/**
+ * Of two with the same label (a launch that was taken twice) the one that lives, else the one we
+ * know. Workers may have come from either: while one lives, the end of the other proves nothing.
+ */
 function isRather(machine: Named, rival: Named, { handle }: Instance): boolean {
-  if (handle !== '' && rival.handle === handle) return false;
-  if (handle !== '' && machine.handle === handle) return true;
-  return rival.phase === 'gone' && machine.phase !== 'gone';
+  const over = rival.phase === 'gone';
+  if (over !== (machine.phase === 'gone')) return over;
+  return handle !== '' && machine.handle === handle;
 }
 
 function adopt<Machine extends Named>(

@@ -36,12 +36,17 @@ export interface Look {
   launching: boolean;
   /** Workers of it that have joined and are not lost. */
   workers: number;
+  /** They joined so long ago that no listing is older. */
+  settled: boolean;
   /** Nothing runs on it and nothing is promised there. */
   empty: boolean;
+  /** How long ago its provider was asked for it, and since when a look has shown it started. */
+  askedForMs: number;
+  runningForMs: number | null;
 }
 
 /** Fields that are news; see state/instanceMutations.ts. */
-export interface News {
+interface News {
   instance: InstanceId;
   move?: 'request' | 'boot' | 'restart';
   reason?: string;
@@ -61,8 +66,8 @@ export type Verdict =
   | { kind: 'destroy'; failure: FailureClass | null; reason: string; news?: News }
   | { kind: 'gone'; failure: FailureClass | null; reason: string };
 
-/** A provider may take so long to show what it has just taken. */
-const LISTING_LAG_MS = 60_000;
+/** A provider may take so long to show what it has just taken, or what has just changed. */
+export const LISTING_LAG_MS = 60_000;
 /** Ends and starts are told anew only when they move by more: each telling is a row. */
 const END_MOVED_MS = 5000;
 const START_MOVED_MS = 60_000;
@@ -70,23 +75,25 @@ const HOUR_MS = 3_600_000;
 
 export function judge(look: Look, rules: Rules, nowMs: number): Verdict {
   const { instance, sight } = look;
-  if (!sight) return judgeAbsent(look, nowMs);
+  if (!sight) return judgeAbsent(look);
   if (sight.phase === 'gone') {
     const reason = sight.reason || 'its provider has ended it';
     return { kind: 'gone', failure: sight.failure, reason };
   }
-  const news = newsOf(instance, sight, rules, nowMs);
-  const late = instance.state === 'DESTROYING' ? null : whyDestroy(look, sight, rules, nowMs);
+  const news = newsOf(look, sight, rules, nowMs);
+  const late = instance.state === 'DESTROYING' ? null : whyDestroy(look, sight, rules);
   if (late) return { kind: 'destroy', ...late, ...(news && { news }) };
   return news ? { kind: 'news', news } : { kind: 'as-is' };
 }
 
-function judgeAbsent({ instance, launching }: Look, nowMs: number): Verdict {
+function judgeAbsent({ instance, launching, workers, askedForMs }: Look): Verdict {
   const { state } = instance;
   if (launching) return { kind: 'as-is' };
-  const askedAtMs = instance.requestedAtMs ?? instance.createdAtMs;
-  const fresh = instance.handle === '' || state === 'REQUESTED' || state === 'INTENDED';
-  if (fresh && nowMs - askedAtMs < LISTING_LAG_MS) return { kind: 'as-is' };
+  // One that is to go may appear yet: then nobody wants it, and it is ended as a stranger.
+  const awaited = state !== 'DESTROYING' || workers > 0;
+  // No look has shown it yet: its agent may have been quicker than the listing.
+  const fresh = awaited && instance.runningAtMs === null;
+  if (fresh && askedForMs < LISTING_LAG_MS) return { kind: 'as-is' };
   const reason =
     state === 'INTENDED'
       ? 'its launch was interrupted, and the provider has no such machine'
@@ -95,30 +102,39 @@ function judgeAbsent({ instance, launching }: Look, nowMs: number): Verdict {
 }
 
 function whyDestroy(
-  { instance, workers, empty }: Look,
+  { instance, workers, empty, askedForMs, runningForMs }: Look,
   sight: Sight,
   { bootTimeoutMs, queues }: Rules,
-  nowMs: number,
 ): { failure: FailureClass | null; reason: string } | null {
-  const { state, runningAtMs, requestedAtMs } = instance;
+  const { state } = instance;
   if (sight.failure) return { failure: sight.failure, reason: sight.reason };
-  if (sight.phase === 'ending') {
+  if (sight.phase === 'ending' && !isPutBack(instance, sight)) {
     return { failure: null, reason: `its provider ends it: ${sight.reason}` };
   }
   if (state === 'DRAINING' && empty) return { failure: null, reason: instance.reason };
-  if (state === 'JOINED' && workers === 0 && sight.restarts <= instance.restarts) {
+  const there = sight.restarts <= instance.restarts && !comesAgain(sight);
+  if (state === 'JOINED' && workers === 0 && there) {
     return { failure: 'INFRA_FATAL', reason: 'its worker was lost' };
   }
-  const since = runningAtMs ?? (queues ? null : requestedAtMs);
-  if (isComing(state) && since !== null && nowMs - since > bootTimeoutMs) {
-    const seconds = Math.round((nowMs - since) / 1000);
+  const forMs = runningForMs ?? (queues ? null : askedForMs);
+  if (isComing(state) && forMs !== null && forMs > bootTimeoutMs) {
+    const seconds = Math.round(forMs / 1000);
     const reason = `it has not joined within ${seconds} s of its start: ${sight.reason}`;
     return { failure: 'STALLED', reason };
   }
   return null;
 }
 
-function newsOf(instance: Instance, sight: Sight, rules: Rules, nowMs: number): News | null {
+/**
+ * Its provider starts it again by itself: what is ending is only its last run. One that waits to
+ * be started again is left alone until it is listed as over or as waiting.
+ */
+function isPutBack({ state, restarts }: Instance, sight: Sight): boolean {
+  return sight.restarts > restarts || (state === 'REQUESTED' && sight.restarts > 0);
+}
+
+function newsOf(look: Look, sight: Sight, rules: Rules, nowMs: number): News | null {
+  const { instance } = look;
   const news: News = { instance: instance.id };
   const { state } = instance;
   if (sight.handle !== '' && sight.handle !== instance.handle) news.handle = sight.handle;
@@ -133,7 +149,7 @@ function newsOf(instance: Instance, sight: Sight, rules: Rules, nowMs: number): 
   if (moved(instance.startsAtMs, sight.startsAtMs, START_MOVED_MS)) {
     news.startsAtMs = sight.startsAtMs;
   }
-  const move = moveOf(instance, sight);
+  const move = moveOf(look, sight);
   if (move) news.move = move;
   const paid = sight.billed ? payment(instance, sight, rules, nowMs) : null;
   if (paid) news.paid = paid;
@@ -145,11 +161,29 @@ function moved(old: number | null, now: number | null, byMs: number): boolean {
   return Math.abs(old - now) > byMs;
 }
 
-function moveOf({ state, restarts }: Instance, sight: Sight): News['move'] {
-  const started = state === 'BOOTING' || state === 'PROBING' || state === 'JOINED';
-  if (started && sight.restarts > restarts) return 'restart';
-  if (sight.phase === 'queued') return state === 'INTENDED' ? 'request' : undefined;
+function moveOf(look: Look, sight: Sight): News['move'] {
+  const { state } = look.instance;
+  if (hasRestarted(look, sight)) return 'restart';
+  const waits = sight.phase === 'queued' || sight.phase === 'ending';
+  if (waits) return state === 'INTENDED' ? 'request' : undefined;
   return state === 'INTENDED' || state === 'REQUESTED' ? 'boot' : undefined;
+}
+
+/**
+ * Whoever waits again has left its machine, counted or not, and what ran there is lost. But workers
+ * that came lately may have come since, while the look is older than they are: those say
+ * themselves what goes on, or are silent until their leases are over.
+ */
+function hasRestarted({ instance, workers, settled }: Look, sight: Sight): boolean {
+  const { state, restarts } = instance;
+  const counted = sight.restarts > restarts;
+  if (state === 'BOOTING' || state === 'PROBING') return counted || sight.phase === 'queued';
+  if (state !== 'JOINED' || (workers > 0 && !settled)) return false;
+  return counted || comesAgain(sight);
+}
+
+function comesAgain({ phase }: Sight): boolean {
+  return phase === 'queued' || phase === 'booting';
 }
 
 /** Quanta are paid when they begin: what it may come to cost is known before it does. */
@@ -161,7 +195,9 @@ function payment(
 ): News['paid'] | null {
   const price = priceHourMicros ?? instance.priceHourMicros;
   if (price === 0) return null;
-  const paidUntilMs = instance.paidUntilMs ?? nowMs;
+  const saidMs = instance.paidUntilMs ?? nowMs;
+  // Paid further ahead than a quantum reaches: the clock was set back since.
+  const paidUntilMs = saidMs > nowMs + quantumMs ? nowMs : saidMs;
   if (paidUntilMs > nowMs) return null;
   const quanta = Math.floor((nowMs - paidUntilMs) / quantumMs) + 1;
   return {

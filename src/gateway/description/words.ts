@@ -33,6 +33,7 @@ export const TAGS = [
   { name: 'audit', description: 'Who looked into what and changed what.' },
   { name: 'policy', description: "The site's rules and defaults." },
   { name: 'workers', description: 'The machines of the fleet.' },
+  { name: 'install', description: 'How a bare machine becomes a worker.' },
   { name: 'pools', description: 'Where machines come from, which came, and their hosts.' },
   { name: 'cluster', description: 'This installation.' },
   { name: 'health', description: 'Whether it lives, works, and in numbers.' },

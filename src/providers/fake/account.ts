@@ -80,6 +80,7 @@ export class FakeAccount {
   faults: FaultPlan;
   /** False: nobody can ask it anything. What it has goes on and costs. */
   reachable = true;
+  #late = 0;
   readonly #around: Surroundings;
   readonly #onFault: (fault: ProviderFault) => void;
   readonly #views = new Map<FakeMachine, View[]>();
@@ -123,6 +124,20 @@ export class FakeAccount {
     this.machines.set(handle, machine);
     machine.begin();
     return machine;
+  }
+
+  /** Makes it when its time has come: nobody has heard of it until then. */
+  createLater(afterMs: number, create: () => void): void {
+    this.#late++;
+    this.clock.setTimer(afterMs, () => {
+      this.#late--;
+      create();
+    });
+  }
+
+  /** Whether there will be more without anybody asking again. */
+  get expects(): boolean {
+    return this.#late > 0;
   }
 
   existing(): FakeMachine[] {

@@ -113,6 +113,11 @@ export class FakeMachine {
     this.createdAtMs = around.clock.now();
   }
 
+  /** Its end was asked for, and it is on the way there. */
+  get leaving(): boolean {
+    return this.exists && this.reason === DESTROYING;
+  }
+
   /** Not over, however it is shown. */
   get exists(): boolean {
     return this.endedAtMs === null;
@@ -129,9 +134,15 @@ export class FakeMachine {
     this.#next(queuedMs, () => this.#boot());
   }
 
+  /** A host has room after all for what was stuck in the queue. */
+  goOn(): void {
+    if (this.phase !== 'queued') return;
+    this.#next(this.#draw(this.#around.times.queued), () => this.#boot());
+  }
+
   /** It is asked to go; `slowly` takes long, and costs for as long. */
   destroy(slowly: boolean): void {
-    if (!this.exists || this.reason === DESTROYING) return;
+    if (!this.exists || this.leaving) return;
     const { times } = this.#around;
     this.#misfortune?.cancel();
     this.#become('ending', DESTROYING);

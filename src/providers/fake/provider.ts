@@ -163,7 +163,7 @@ class FakeProvider implements Provider {
     const missing = this.#missing(batch);
     if (account.befalls('launch: appears late')) {
       const lateMs = account.draw(account.times.late);
-      account.clock.setTimer(lateMs, () => this.#create(batch, this.#missing(batch)));
+      account.createLater(lateMs, () => this.#create(batch, this.#missing(batch)));
       return lost('The request got no answer.');
     }
     if (missing.length > 1 && account.befalls('launch: creates only a part')) {

@@ -15,7 +15,7 @@ export const OUTPUT_BYTES = 32 * 1024 * 1024;
 /** What is read of errors; the rest is dropped. */
 const ERROR_BYTES = 256 * 1024;
 /** After the exit code, for errors that are still on their way. */
-const TRAILING_MS = 100;
+const TRAILING_MS = 50;
 const LONGEST_MARK = 200;
 /** Stands for a line break on the way: a `read` ends at the first. */
 const LINE_BREAK = '\u0001';

@@ -8,6 +8,7 @@ import { converse, listen } from './conversation.ts';
 import { ownEnvironment } from './environment.ts';
 import { SshConnection, type Backoff } from './sshConnection.ts';
 import { nameOf, type SshDestination } from './sshDestination.ts';
+import { createTurns } from './turns.ts';
 
 /** A server takes ten sessions per connection unless told otherwise; one holds it open. */
 export const SESSIONS_AT_ONCE = 6;
@@ -68,34 +69,11 @@ export function createSshShell(options: SshShellOptions): RemoteShell {
     name: nameOf(destination),
     async run(command, { stdin, timeoutMs = DEFAULT_TIMEOUT_MS } = {}) {
       const endsAtMs = clock.bootMs() + timeoutMs;
-      const release = await turns.take();
-      try {
-        return await sayTwice(command, stdin, endsAtMs);
-      } finally {
-        release();
-      }
+      return turns.run(() => sayTwice(command, stdin, endsAtMs));
     },
     async close() {
       for (const stop of running) stop();
       connection.close();
-    },
-  };
-}
-
-/** First come, first served; at most so many at once. */
-function createTurns(most: number): { take(): Promise<() => void> } {
-  let taken = 0;
-  const waiting: (() => void)[] = [];
-  const release = (): void => {
-    const next = waiting.shift();
-    if (next) next();
-    else taken--;
-  };
-  return {
-    async take() {
-      if (taken < most) taken++;
-      else await new Promise<void>((resolve) => waiting.push(resolve));
-      return release;
     },
   };
 }

@@ -194,6 +194,11 @@ export class Checker {
     });
   }
 
+  /** A check of somebody else's; what it finds is kept as all others. */
+  also(check: () => void): void {
+    this.#guard(check);
+  }
+
   /** Something that production code calls an error, or that should never happen. */
   broken(what: string): void {
     this.#found ??= new Violation('log', what);

@@ -130,11 +130,11 @@ export const AGENTS_PLANTS: Plant[] = [
     patches: [
       {
         file: 'src/state/workers.ts',
-        find: 'Object.assign(worker, mutation.worker);',
+        find: 'Object.assign(worker, mutation.worker, { problems: [] });',
         replace:
           'const rebooted = worker.bootId !== mutation.worker.bootId;' +
           "if (rebooted) loseAll(state, live, 'restarted', nowMs);" +
-          'Object.assign(worker, mutation.worker);',
+          'Object.assign(worker, mutation.worker, { problems: [] });',
       },
     ],
   },

@@ -4,6 +4,7 @@ import { CHECKPOINT_PLANTS } from './checkpoints.ts';
 import { DURABILITY_PLANTS } from './durability.ts';
 import { AUDIT_PLANTS } from './audit.ts';
 import { FAMILY_PLANTS } from './family.ts';
+import { MACHINE_PLANTS } from './machines.ts';
 import { MONEY_PLANTS } from './money.ts';
 import { PLACEMENT_PLANTS } from './placement.ts';
 import type { Plant } from './plant.ts';
@@ -18,4 +19,5 @@ export const PLANTS: readonly Plant[] = [
   ...CHECKPOINT_PLANTS,
   ...FAMILY_PLANTS,
   ...AUDIT_PLANTS,
+  ...MACHINE_PLANTS,
 ];

@@ -26,7 +26,7 @@ export const PLACEMENT_PLANTS: Plant[] = [
     patches: [
       {
         file: 'src/state/assign.ts',
-        find: "if (!worker || worker.worker.state !== 'ONLINE' || worker.worker.draining) {",
+        find: 'if (!worker || !takesWork(state, worker.worker)) {',
         replace: 'if (!worker) { continue; } else if (1 > 2) {',
       },
     ],
@@ -98,7 +98,7 @@ export const PLACEMENT_PLANTS: Plant[] = [
     patches: [
       {
         file: 'src/state/workers.ts',
-        find: 'loseAll(state, live, mutation.reason, nowMs);',
+        find: 'loseAll(state, live, reason, nowMs);',
         replace: '',
       },
     ],

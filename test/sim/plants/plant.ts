@@ -4,6 +4,8 @@
  * count.
  */
 
+import type { StoryName } from '../run.ts';
+
 export interface Patch {
   /** Relative to the repository. */
   file: string;
@@ -15,6 +17,8 @@ export interface Patch {
 export interface Plant {
   name: string;
   what: string;
+  /** In which it can be seen; left out: the usual one. */
+  story?: StoryName;
   shownBy: readonly string[];
   patches: Patch[];
 }

@@ -4,6 +4,7 @@ import { OPEN_TERMS } from '../../../src/model/placement.ts';
 import { poolSettings, type PoolSettings } from '../../../src/model/poolSettings.ts';
 import type { Capabilities } from '../../../src/providers/contract.ts';
 import type { FakePrices } from '../../../src/providers/fake/machine.ts';
+import { NETWORK, RESOURCES } from '../sites.ts';
 import type { World } from '../world.ts';
 
 const SECOND = 1000;
@@ -33,20 +34,18 @@ export function drawRentedPools(world: World): RentedPool[] {
 }
 
 function drawPool(world: World, name: (typeof KINDS)[number]): RentedPool {
-  const quantumMs = world.pick([10 * SECOND, MINUTE, 5 * MINUTE]);
+  const quantumMs = world.pick([10 * SECOND, MINUTE, 5 * MINUTE, 20 * MINUTE, 20 * MINUTE]);
   const price = world.between(1, 60);
   const max = world.between(2, 8);
   const settings = poolSettings.parse({
     ...{ mode: name === 'sized' ? 'job' : 'agents', min: world.chance(0.15) ? 1 : 0, max },
-    ...{ maxPending: world.between(1, max), idleTimeoutMs: world.between(10, 60) * SECOND },
+    ...{ maxPending: world.between(2, max), idleTimeoutMs: world.between(2, 40) * SECOND },
     ...{ cooldownMs: world.between(1, 5) * SECOND, bootTimeoutMs: world.between(90, 150) * SECOND },
     ...{ pollMs: world.between(2, 6) * SECOND, billingQuantumMs: quantumMs },
     ...{ pricePerInstanceHour: price, selfDestructAfterMs: HOUR },
-    // Some quanta of some machines: less than the work would take.
-    ...(world.chance(0.4) && {
-      spendPerHour: (price * quantumMs * world.between(2, 12)) / HOUR,
-    }),
-    largestWorker: { cpus: 4, gpus: 2 },
+    // Each that is launched has an hour set aside: one or two at once, until the money is gone.
+    ...(world.chance(0.4) && { spendPerHour: (price * world.between(100, 250)) / 100 }),
+    network: NETWORK,
   });
   const capabilities: Capabilities = {
     noun: 'pretended machine',
@@ -60,7 +59,7 @@ function drawPool(world: World, name: (typeof KINDS)[number]): RentedPool {
     ...{ name, settings, capabilities },
     prices: { hourMicros: price * MICROS, quantumMs, from: world.pick(['booting', 'running']) },
     policy: {
-      ...{ name, largestWorker: null, terms: OPEN_TERMS },
+      ...{ name, largestWorker: RESOURCES, terms: OPEN_TERMS },
       ...{ deviceHourMicros: 0, cpuHourMicros: 0 },
     },
   };

@@ -18,14 +18,19 @@ const MINUTE = 60_000;
 /** What a machine that nobody here asked for is called. */
 const ORPHAN = 'i0orphan';
 
+/** Shorter than in life, but longer than what the controller waits for without asking. */
+const TIMES: Partial<AccountTimes> = {
+  replyTimeout: [5000, 20_000],
+  late: [20_000, 4 * MINUTE],
+  slowEnd: [20_000, 2 * MINUTE],
+  untilMisfortune: [0, 90_000],
+};
+
 export interface RentedOptions {
   cluster: () => Cluster;
   pools: readonly RentedPool[];
   rates: Partial<Record<ProviderFault, number>>;
-  times: Partial<AccountTimes>;
   onFault: (fault: ProviderFault) => void;
-  /** Before each machine that was asked for, at the moment when the provider makes it. */
-  onMade: (machine: FakeMachine) => void;
 }
 
 export class Rented {
@@ -43,12 +48,12 @@ export class Rented {
     const known = this.#accounts.get(pool.name);
     if (known) return known;
     const { world } = this.#options.cluster();
-    const { rates, times, onFault } = this.#options;
+    const { rates, onFault } = this.#options;
     const account = new FakeAccount({
       clock: world.clockOf(world.spawn(pool.name)),
       random: world.random,
       faults: randomFaults(world.random, rates),
-      ...{ times, prices: pool.prices, onFault },
+      ...{ times: TIMES, prices: pool.prices, onFault },
       hooks: {
         made: (machine) => this.#made(machine),
         started: (machine) => this.#start(pool, machine),
@@ -75,11 +80,15 @@ export class Rented {
     return this.#on.get(machine) ?? [];
   }
 
-  /** Nothing goes wrong by itself any more; what is under way or already broken stays so. */
+  /**
+   * Nothing goes wrong by itself any more; what is under way or already broken stays so. Only
+   * queues move again: where they may be long, nobody gives up waiting in them.
+   */
   calm(): void {
     for (const account of this.accounts()) {
       account.faults = randomFaults(account.random, {});
       account.reachable = true;
+      for (const machine of account.existing()) machine.goOn();
     }
   }
 
@@ -93,11 +102,8 @@ export class Rented {
     });
   }
 
-  #made(machine: FakeMachine): void {
-    const { order } = machine;
-    const { world } = this.#options.cluster();
-    world.note(order.pool, `makes ${machine.handle} for ${order.label}`);
-    if (!order.label.startsWith(ORPHAN)) this.#options.onMade(machine);
+  #made({ order, handle }: FakeMachine): void {
+    this.#options.cluster().world.note(order.pool, `makes ${handle} for ${order.label}`);
   }
 
   #start(pool: RentedPool, machine: FakeMachine): void {

@@ -7,6 +7,12 @@
 /** Anybody may call these; they hold nothing of anybody. */
 export const OPEN = [
   'GET /healthz',
+  // The agent as one file, and how it joins: without a token it is good for nothing.
+  'GET /install/agent',
+  'GET /install/agent.gz',
+  'GET /install/agent.sha256',
+  'GET /install/join.sh',
+  'GET /install/version',
   'GET /openapi.json',
   'GET /readyz',
   'GET /reference',
@@ -51,6 +57,7 @@ const OWN_BUDGETS = {
 export const NOT_404: Record<string, { status: number; because: string }> = {
   setUser: { status: 200, because: 'users are by tenant: it is one of its own of that name' },
   removeUser: { status: 200, because: 'the same: nobody of that name was in its tenant' },
+  getInstance: { status: 200, because: 'machines are nobody’s; whose work they serve is not told' },
   setTenantBudget: OWN_BUDGETS,
   deleteTenantBudget: OWN_BUDGETS,
   setUserBudget: OWN_BUDGETS,

@@ -32,6 +32,8 @@ const PARAMETERS: Record<string, keyof Things> = {
   '/v1/modules/scaimind/evaluations/{id}': 'evaluation',
   '/v1/tokens/{id}': 'token',
   '/v1/workers/{id}': 'worker',
+  '/v1/pools/{pool}': 'pool',
+  '/v1/instances/{id}': 'instance',
   '/v1/blobs/{hash}': 'blob',
   '/v1/data/{name}': 'data',
   '/v1/tenants/{tenant}': 'tenant',

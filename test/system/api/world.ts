@@ -10,6 +10,10 @@ import { call, type Answer, type CallOptions } from '../../support/journey.ts';
 import { startServer, type TestAgent, type TestServer } from '../../support/server.ts';
 import { until } from '../../support/wait.ts';
 
+/** A pool that wants a machine and cannot have it: its instances end at once. */
+const POOL = 'nowhere';
+const UNREACHABLE = { min: 1, ssh: { hosts: [{ host: '127.0.0.1', port: 1 }] } };
+
 /** In the name of everything of alpha: beta must never see it. */
 export const CANARY = 'canary-of-alpha';
 /** What reaches over tenants by its meaning; beta has none of it. */
@@ -50,6 +54,8 @@ export interface Things {
   data: string;
   token: string;
   worker: string;
+  pool: string;
+  instance: string;
   tenant: string;
   user: string;
   idempotencyKey: string;
@@ -57,7 +63,14 @@ export interface Things {
 
 export async function startApiWorld(): Promise<ApiWorld> {
   // Wrong tokens are what is tried here, more than a person sends by mistake.
-  const server = await startServer({ env: { DROVER_LIMITS_RATE_FAILURES_PER_ADDRESS: '0' } });
+  const server = await startServer({
+    env: {
+      DROVER_LIMITS_RATE_FAILURES_PER_ADDRESS: '0',
+      DROVER_FLEET_POOLS: JSON.stringify({ [POOL]: UNREACHABLE }),
+      // Random calls need not move an agent of a hundred megabytes that somebody made here.
+      DROVER_SERVER_INSTALL_FOLDER: '/nonexistent',
+    },
+  });
   try {
     const agent = server.agent('one');
     await server.online(1);
@@ -134,9 +147,20 @@ async function makeThings(server: TestServer, { token, client }: Caller): Promis
     data: CANARY,
     token: (await client.createToken({ name: CANARY, scopes: ['jobs:read'] })).id,
     worker: workers[0]?.id ?? '',
+    pool: POOL,
+    instance: await endedInstance(client),
     tenant: 'alpha',
     user: 'ada',
   };
+}
+
+async function endedInstance(client: DroverClient): Promise<string> {
+  let id: string | undefined;
+  await until('an instance has ended', async () => {
+    ({ id } = (await client.listInstances({ ended: true })).items[0] ?? {});
+    return id !== undefined;
+  });
+  return id ?? '';
 }
 
 /** As somebody new: others may have left, by the fuzzer's doing. */

@@ -295,7 +295,7 @@ export type Observation = Message<"drover.v1.Observation"> & {
   message?: string | undefined;
 
   /**
-   * END_CAUSE_NEVER_STARTED only: true when the machine, not the command, was at fault.
+   * True when the machine, not the command, was at fault.
    *
    * @generated from field: optional bool host_fault = 7;
    */
