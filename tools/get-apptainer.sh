@@ -17,8 +17,11 @@ curl -fsS "$archive/dists/sid/main/binary-$architecture/Packages.xz" | xz -dc >l
 for package in apptainer libc6 libseccomp2 libsqlite3-0; do
   read -r file sum < <(awk -v RS= -v wanted="$package" '
     $1 == "Package:" && $2 == wanted {
-      for (i = 3; i < NF; i++) { if ($i == "Filename:") f = $(i + 1); if ($i == "SHA256:") s = $(i + 1) }
-      print f, s
+      for (i = 3; i < NF; i++) {
+        if ($i == "Filename:") file = $(i + 1)
+        if ($i == "SHA256:") sum = $(i + 1)
+      }
+      print file, sum
     }' list)
   curl -fsS -o "$package.deb" "$archive/$file"
   echo "$sum  $package.deb" | sha256sum --check --quiet
