@@ -106,7 +106,7 @@ test('all below a prefix of S3 is a folder, however many pages list it', async (
   };
   const env = { AWS_ENDPOINT_URL: url, AWS_ACCESS_KEY_ID: 'k', AWS_SECRET_ACCESS_KEY: 's' };
   const { at, fact } = await prepare('s3://bucket/set/', env);
-  const names = readdirSync(at, { recursive: true });
+  const names = readdirSync(at, { recursive: true, encoding: 'utf8' });
   expect(new Set(names)).toEqual(new Set(['a&b.txt', 'sub', 'sub/c d', 'sub/e']));
   expect(readFileSync(path.join(at, 'sub/c d'), 'utf8')).toBe('of /bucket/set/sub/c d');
   expect((await prepare('s3://bucket/set/', env, 1e9, fact)).fact).toBe(fact);
