@@ -6,6 +6,8 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { detectContainers } from '../../src/agent/environments/containers/host.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { startJourney, until, type Journey } from '../support/journey.ts';
 import { LOGIN, startPodman, type Podman } from '../support/podman.ts';
 
@@ -46,9 +48,12 @@ const inBox = (...args: string[]): string[] => [
   ...['run', '--image', image, '--registry-secret', 'REGISTRY', ...args],
 ];
 
-if (!APPTAINER) {
-  test('Apptainer is tested by make check-apptainer', () => undefined);
-} else {
+test('where there is none, the agent says so', async () => {
+  const found = await detectContainers('apptainer', { PATH: folder }, systemClock);
+  expect(found).toEqual({ host: null, problems: ['there is no apptainer on the PATH'] });
+});
+
+if (APPTAINER) {
   test('code, inputs, secrets and result inside; the image is fetched once', seesItsThings);
   test('a stop reaches the command; exec and ps land inside', stops);
   test('an image that is refused or not there is named', refuses);
