@@ -113,16 +113,6 @@ describe('an instance that its provider', () => {
       { kind: 'destroy', reason: /outbid/ },
     ],
     [
-      'ends only to start it anew',
-      look(instance('JOINED'), sight('ending', { restarts: 1 })),
-      { kind: 'news', news: { move: 'restart', restarts: 1 } },
-    ],
-    [
-      'still ends before it starts it anew',
-      look(instance('REQUESTED', { restarts: 1 }), sight('ending', { restarts: 1 })),
-      { kind: 'as-is' },
-    ],
-    [
       'says has failed',
       look(instance('BOOTING'), sight('booting', { failure: 'INFRA_FATAL' })),
       { kind: 'destroy', failure: 'INFRA_FATAL' },

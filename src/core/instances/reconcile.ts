@@ -114,7 +114,9 @@ function whyDestroy(
 ): { failure: FailureClass | null; reason: string } | null {
   const { state } = instance;
   if (sight.failure) return { failure: sight.failure, reason: sight.reason };
-  if (sight.phase === 'ending' && !isPutBack(instance, sight)) {
+  // One that its provider starts again by itself may end only to wait once more; its agent may have
+  // joined again meanwhile. It is soon listed as over or as waiting.
+  if (sight.phase === 'ending' && sight.restarts === 0) {
     return { failure: null, reason: `its provider ends it: ${sight.reason}` };
   }
   if (state === 'DRAINING' && empty) return { failure: null, reason: instance.reason };
@@ -129,14 +131,6 @@ function whyDestroy(
     return { failure: 'STALLED', reason };
   }
   return null;
-}
-
-/**
- * Its provider starts it again by itself: what is ending is only its last run. One that waits to
- * be started again is left alone until it is listed as over or as waiting.
- */
-function isPutBack({ state, restarts }: Instance, sight: Sight): boolean {
-  return sight.restarts > restarts || (state === 'REQUESTED' && sight.restarts > 0);
 }
 
 function newsOf(look: Look, sight: Sight, rules: Rules, nowMs: number): News | null {

@@ -40,13 +40,15 @@ function look(
 
 test('one that ends is to be gone', () => {
   expect(look('JOINED', 0, { phase: 'ending', reason: 'COMPLETING' }).kind).toBe('destroy');
-  expect(look('BOOTING', 1, { phase: 'ending', restarts: 1 }).kind).toBe('destroy');
+  expect(look('BOOTING', 0, { phase: 'ending' }).kind).toBe('destroy');
 });
 
 test('one that ends to be started again is put back, and stays', () => {
   const back = look('JOINED', 0, { phase: 'ending', restarts: 1 });
   expect(back).toMatchObject({ kind: 'news', news: { move: 'restart', restarts: 1 } });
   expect(look('REQUESTED', 1, { phase: 'ending', restarts: 1 }).kind).toBe('as-is');
+  // Its agent may join once more before it is ended.
+  expect(look('JOINED', 1, { phase: 'ending', restarts: 1 }).kind).toBe('as-is');
   expect(look('REQUESTED', 1, { phase: 'queued', restarts: 1 }).kind).toBe('as-is');
   const again = look('REQUESTED', 1, { phase: 'running', restarts: 1 });
   expect(again).toMatchObject({ kind: 'news', news: { move: 'boot' } });
