@@ -4,7 +4,11 @@
 # system's own stays as it is. Each package is checked against the list of Debian's archive.
 set -euo pipefail
 folder=$(realpath -m "$1")
-archive=http://deb.debian.org/debian
+# Where this machine gets its own packages from.
+# shellcheck disable=SC2016 # It is apt that fills this in.
+sources=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages')
+archive=$(grep -v security <<<"$sources" | head -n 1)
+archive=${archive%/}
 [ -x "$folder/usr/bin/apptainer" ] && exit 0
 command -v patchelf >/dev/null || { echo "patchelf is missing: make system-packages" >&2; exit 1; }
 

@@ -54,7 +54,7 @@ test('one that ends to be started again is put back, and stays', () => {
   expect(again).toMatchObject({ kind: 'news', news: { move: 'boot' } });
 });
 
-test('workers that came lately: silence proves the start again, life that they came after it', () => {
+test('workers that came lately: silence proves a start again, life that it was before', () => {
   const sight = { phase: 'running', restarts: 1 } as const;
   const young = { settled: false, silent: false, againForMs: 1000 };
   expect(look('JOINED', 0, sight, young).kind).toBe('as-is');
