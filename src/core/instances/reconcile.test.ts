@@ -32,7 +32,16 @@ function sight(phase: Sight['phase'], more: Partial<Sight> = {}): Sight {
 function look(of: Instance, seen?: Sight, more: Partial<Look> = {}): Look {
   const { requestedAtMs, createdAtMs, runningAtMs } = of;
   return {
-    ...{ instance: of, sight: seen, launching: false, workers: 1, settled: true, empty: true },
+    ...{
+      instance: of,
+      sight: seen,
+      launching: false,
+      workers: 1,
+      settled: true,
+      silent: false,
+      empty: true,
+    },
+    againForMs: 0,
     askedForMs: NOW - (requestedAtMs ?? createdAtMs),
     runningForMs: runningAtMs === null ? null : NOW - runningAtMs,
     ...more,
