@@ -26,6 +26,8 @@ export class FleetWorld {
   readonly faults = new ScriptedFaults();
   readonly account: FakeAccount;
   readonly agents = new Map<FakeMachine, TestAgent[]>();
+  /** Their agents live on, whatever the provider says. */
+  readonly undead = new Set<FakeMachine>();
   /** False: machines start, but nothing on them. */
   joins = true;
   /** Joins that were. */
@@ -89,7 +91,7 @@ export class FleetWorld {
   async sync(): Promise<void> {
     const there = new Set(this.account.existing());
     for (const [machine, agents] of this.agents) {
-      if (!there.has(machine)) continue;
+      if (!there.has(machine) && !this.undead.has(machine)) continue;
       for (const agent of agents) if (agent.joined) await this.#obey(agent).catch(() => undefined);
     }
   }

@@ -8,13 +8,12 @@ import type { Clock, Timer } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { batchOf } from '../../model/instance.ts';
 import { instancesOf } from '../../state/instances.ts';
-import type { LiveInstance } from '../../state/live.ts';
 import type { State } from '../../state/state.ts';
 import type { Mutate } from '../mutate.ts';
 import type { Planner } from '../planner.ts';
 import { capacityPool } from './capacityPool.ts';
 import type { ManagedPool, PoolStatus } from './pool.ts';
-import { isEmpty } from './wanted.ts';
+import { isEmpty, stopAll } from './wanted.ts';
 
 export interface CapacityOptions {
   pools: readonly { pool: ManagedPool; status: PoolStatus }[];
@@ -99,20 +98,12 @@ export function createCapacityStep(options: CapacityOptions): () => Promise<void
     log.info({ pool, instance, reason }, 'given back');
     if (at === 'JOINED') {
       mutate({ kind: 'drain-instance', instance, reason });
-      if (unpaid) stopAll(live, reason);
+      if (unpaid) stopAll(state, mutate, instance, reason);
     }
     if (isComing(at)) {
       mutate({ kind: 'destroy-instance', instance, failure: null, reason, by: '', tenant: '' });
     }
     options.hintPool(pool);
-  }
-
-  function stopAll({ workers }: LiveInstance, reason: string): void {
-    for (const id of workers) {
-      const running = state.workers.get(id)?.attempts.values() ?? [];
-      const attempts = [...running].map(({ uid, version }) => ({ uid, version }));
-      if (attempts.length > 0) mutate({ kind: 'stop', attempts, cause: 'preempted', reason });
-    }
   }
 }
 

@@ -6,6 +6,7 @@ import type { Committer } from '../committer.ts';
 import type { Loop } from '../loop.ts';
 import type { Mutate } from '../mutate.ts';
 import type { Planner } from '../planner.ts';
+import type { Sessions } from '../sessions.ts';
 import { CapacityTold, createCapacityStep } from './capacityStep.ts';
 import { createEndsStep } from './ends.ts';
 import type { Launching } from './launching.ts';
@@ -21,6 +22,7 @@ export interface PoolLoopOptions {
   settled: () => Promise<void>;
   mutate: Mutate;
   committer: Committer;
+  sessions: Pick<Sessions, 'lastContactBootMs'>;
   clock: Clock;
   log: Log;
   capacityMs: number;

@@ -54,7 +54,15 @@ export class PoolStatus {
   readonly running = new Ages();
   readonly #came = new Map<WorkerId, { token: string; atBootMs: number }>();
   readonly #again = new Map<InstanceId, { what: string; atBootMs: number }>();
+  readonly #gone = new Map<InstanceId, number>();
   #offsetMs: number | null = null;
+
+  /** When it was first seen to be over; null: it is not. */
+  goneAtBootMs(id: InstanceId, gone: boolean, clock: Clock): number | null {
+    if (!gone) this.#gone.delete(id);
+    else if (!this.#gone.has(id)) this.#gone.set(id, clock.bootMs());
+    return this.#gone.get(id) ?? null;
+  }
 
   /** When it was first seen to be as `what` says; null: nothing of the kind goes on. */
   againAtBootMs(id: InstanceId, what: string | null, clock: Clock): number | null {
@@ -97,6 +105,7 @@ export class PoolStatus {
     for (const id of this.#came.keys()) if (!isWorker(id)) this.#came.delete(id);
     this.asked.keep((id) => has(id as InstanceId));
     this.running.keep((id) => has(id as InstanceId));
+    for (const id of this.#gone.keys()) if (!has(id)) this.#gone.delete(id);
     for (const id of this.#again.keys()) if (!has(id)) this.#again.delete(id);
     for (const id of this.joined) if (!has(id)) this.joined.delete(id);
     for (const id of this.idleSince.keys()) if (!has(id)) this.idleSince.delete(id);

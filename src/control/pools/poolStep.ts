@@ -11,17 +11,19 @@ import type { Look, Verdict } from '../../core/instances/reconcile.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Instance } from '../../model/instance.ts';
+import type { Worker } from '../../model/worker.ts';
 import type { Listing, Machine, MachineRef } from '../../providers/contract.ts';
 import { instancesOf } from '../../state/instances.ts';
 import type { LiveInstance } from '../../state/live.ts';
 import type { State } from '../../state/state.ts';
 import type { Committer } from '../committer.ts';
 import type { Mutate } from '../mutate.ts';
+import type { Sessions } from '../sessions.ts';
 import { withinTime } from './calls.ts';
 import { HANDLE } from './handle.ts';
 import { createLauncher, type Launching } from './launching.ts';
 import type { ManagedPool, PoolStatus } from './pool.ts';
-import { isEmpty, wantedCount } from './wanted.ts';
+import { isEmpty, stopAll, wantedCount } from './wanted.ts';
 
 export interface PoolStepOptions {
   pool: ManagedPool;
@@ -29,6 +31,7 @@ export interface PoolStepOptions {
   state: State;
   mutate: Mutate;
   committer: Committer;
+  sessions: Pick<Sessions, 'lastContactBootMs'>;
   clock: Clock;
   log: Log;
   launching: Launching;
@@ -44,7 +47,7 @@ const DESTROY_AGAIN_MS = 10_000;
 const DESTROYED_AT_ONCE = 100;
 
 export function createPoolStep(options: PoolStepOptions): () => Promise<void> {
-  const { pool, status, state, mutate, committer, clock, log } = options;
+  const { pool, status, state, mutate, committer, sessions, clock, log } = options;
   const { provider, settings, name } = pool;
   const launch = createLauncher(options);
   let machines: readonly Machine[] = [];
@@ -122,14 +125,25 @@ export function createPoolStep(options: PoolStepOptions): () => Promise<void> {
     const settled = there.every(({ id: worker, tokenHash }) => {
       return status.cameAtBootMs(worker, tokenHash, clock) < latestMs;
     });
+    const goneAtBootMs = status.goneAtBootMs(id, !sight || sight.phase === 'gone', clock);
     return {
       ...{ instance, sight, launching, workers: workers.size, empty: isEmpty(state, live) },
+      ...lifeOf(goneAtBootMs, there),
       settled,
       silent: there.some((worker) => worker.state !== 'ONLINE'),
       againForMs: againAtBootMs === null ? 0 : clock.bootMs() - againAtBootMs,
       askedForMs: status.asked.of(id, requestedAtMs ?? instance.createdAtMs, clock),
       runningForMs: runningAtMs === null ? null : status.running.of(id, runningAtMs, clock),
     };
+  }
+
+  function lifeOf(
+    goneAtBootMs: number | null,
+    there: readonly Worker[],
+  ): Pick<Look, 'goneForMs' | 'heardSince'> {
+    if (goneAtBootMs === null) return { goneForMs: 0, heardSince: false };
+    const heard = there.some(({ id }) => sessions.lastContactBootMs(id) > goneAtBootMs);
+    return { goneForMs: clock.bootMs() - goneAtBootMs, heardSince: heard };
   }
 
   /** Its launch is still to come, and this process will see to it. */
@@ -165,6 +179,7 @@ export function createPoolStep(options: PoolStepOptions): () => Promise<void> {
       const { failure, reason } = verdict;
       const by = { by: '', tenant: '' };
       mutate({ kind: 'destroy-instance', instance: id, failure, reason, ...by });
+      if (verdict.stops) stopAll(state, mutate, id, reason);
       log.info({ pool: name, instance: id, failure, reason }, 'an instance must go');
       options.hint();
     }

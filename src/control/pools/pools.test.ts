@@ -142,6 +142,21 @@ describe('what goes wrong', () => {
     expect(items.length).toBeGreaterThan(1);
   });
 
+  test('a machine that its provider has lost, though its agent lives: stopped first', async () => {
+    const { test: lab, account } = await open();
+    const [job = ''] = await lab.submit(work);
+    await world.pass(120);
+    const [machine] = account.existing();
+    world.undead.add(machine!);
+    machine?.vanish();
+    await world.pass(150);
+    const { items } = await lab.clock.run(lab.it.listAttempts(lab.admin, job, { limit: 10 }));
+    expect(items[0]).toMatchObject({ cause: 'preempted' });
+    expect(items[1]?.assignedAtMs).toBeGreaterThanOrEqual(items[0]?.endedAtMs ?? Infinity);
+    // Nobody wants it any more: its token is good for nothing.
+    await expect(lab.clock.run(firstAgent().send())).rejects.toThrow(/not valid any more/);
+  });
+
   test('a controller that dies with an intent on disk: nothing doubled, nothing lost', async () => {
     const { test: lab, account } = await open();
     await lab.submit(work);

@@ -41,7 +41,7 @@ function look(of: Instance, seen?: Sight, more: Partial<Look> = {}): Look {
       silent: false,
       empty: true,
     },
-    againForMs: 0,
+    ...{ againForMs: 0, goneForMs: 0, heardSince: false },
     askedForMs: NOW - (requestedAtMs ?? createdAtMs),
     runningForMs: runningAtMs === null ? null : NOW - runningAtMs,
     ...more,
@@ -140,6 +140,20 @@ describe('an instance that its provider', () => {
     ['runs as before', look(instance('JOINED'), sight('running')), { kind: 'as-is' }],
   ])('%s', (_, seen, verdict) => {
     expect(judge(seen, RULES, NOW)).toMatchObject(verdict);
+  });
+
+  test('says is over, though its worker lives: it is stopped before it runs elsewhere', () => {
+    const busy = { empty: false };
+    const over = (state: InstanceState, more: Partial<Look>) =>
+      judge(look(instance(state), undefined, { ...busy, ...more }), RULES, NOW);
+    expect(over('JOINED', { goneForMs: 1000 }).kind).toBe('as-is');
+    expect(over('JOINED', { goneForMs: 20_000 }).kind).toBe('gone');
+    const heard = { goneForMs: 5000, heardSince: true };
+    expect(over('JOINED', heard)).toMatchObject({ kind: 'destroy', stops: true });
+    expect(over('DESTROYING', heard).kind).toBe('as-is');
+    expect(over('DESTROYING', { ...heard, empty: true }).kind).toBe('gone');
+    expect(over('JOINED', { ...heard, silent: true }).kind).toBe('gone');
+    expect(over('DESTROYING', { ...heard, goneForMs: 601_000 }).kind).toBe('gone');
   });
 
   test('may keep it in its queue for any time where it has one', () => {

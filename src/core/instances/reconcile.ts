@@ -42,6 +42,9 @@ export interface Look {
   silent: boolean;
   /** How long it has been seen to have started again, or to wait for that. */
   againForMs: number;
+  /** How long it has been seen to be over, and whether one of its workers was heard since. */
+  goneForMs: number;
+  heardSince: boolean;
   /** Nothing runs on it and nothing is promised there. */
   empty: boolean;
   /** How long ago its provider was asked for it, and since when a look has shown it started. */
@@ -67,9 +70,13 @@ export type Verdict =
   | { kind: 'as-is' }
   | { kind: 'news'; news: News }
   /** It is to be gone; `news` may still be told of it. */
-  | { kind: 'destroy'; failure: FailureClass | null; reason: string; news?: News }
+  | { kind: 'destroy'; failure: FailureClass | null; reason: string; news?: News; stops?: boolean }
   | { kind: 'gone'; failure: FailureClass | null; reason: string };
 
+/** Who lives says so within this time: a sync is held for ten seconds at most. */
+const HEARD_WITHIN_MS = 15_000;
+/** What is stopped has ended by then, or its agent does not do what it is told. */
+const STOPPED_WITHIN_MS = 10 * 60_000;
 /** Workers that are still heard of then came after the start that was seen. */
 const ALIVE_AFTER_MS = 45_000;
 /** A provider may take so long to show what it has just taken, or what has just changed. */
@@ -84,7 +91,7 @@ export function judge(look: Look, rules: Rules, nowMs: number): Verdict {
   if (!sight) return judgeAbsent(look);
   if (sight.phase === 'gone') {
     const reason = sight.reason || 'its provider has ended it';
-    return { kind: 'gone', failure: sight.failure, reason };
+    return over(look, sight.failure, reason);
   }
   const news = newsOf(look, sight, rules, nowMs);
   const late = instance.state === 'DESTROYING' ? null : whyDestroy(look, sight, rules);
@@ -92,7 +99,21 @@ export function judge(look: Look, rules: Rules, nowMs: number): Verdict {
   return news ? { kind: 'news', news } : { kind: 'as-is' };
 }
 
-function judgeAbsent({ instance, launching, workers, askedForMs }: Look): Verdict {
+/**
+ * Its provider says that it is over. A worker that is heard of after that lives all the same, as
+ * where only the provider's own daemon died: what it runs is stopped before it may run elsewhere.
+ */
+function over(look: Look, failure: FailureClass | null, reason: string): Verdict {
+  const { instance, workers, empty, silent, goneForMs, heardSince } = look;
+  const gone: Verdict = { kind: 'gone', failure, reason };
+  if (workers === 0 || empty || silent || goneForMs > STOPPED_WITHIN_MS) return gone;
+  if (!heardSince) return goneForMs < HEARD_WITHIN_MS ? { kind: 'as-is' } : gone;
+  if (instance.state === 'DESTROYING') return { kind: 'as-is' };
+  return { kind: 'destroy', failure, reason, stops: true };
+}
+
+function judgeAbsent(look: Look): Verdict {
+  const { instance, launching, workers, askedForMs } = look;
   const { state } = instance;
   if (launching) return { kind: 'as-is' };
   // One that is to go may appear yet: then nobody wants it, and it is ended as a stranger.
@@ -104,7 +125,7 @@ function judgeAbsent({ instance, launching, workers, askedForMs }: Look): Verdic
     state === 'INTENDED'
       ? 'its launch was interrupted, and the provider has no such machine'
       : 'the provider does not have it any more';
-  return { kind: 'gone', failure: null, reason };
+  return over(look, null, reason);
 }
 
 function whyDestroy(

@@ -33,6 +33,8 @@ function look(
     settled: true,
     silent: false,
     againForMs: 0,
+    goneForMs: 0,
+    heardSince: false,
     ...ages,
   };
   return judge({ instance, sight: seen, workers, ...alone, ...more }, RULES, 1000);
