@@ -11,6 +11,7 @@ import { ENDING } from '../model/health.ts';
 import { AGENT_LIMITS, type SyncReply, type SyncRequest } from '../protocol/agent.ts';
 import type { AgentTransport } from './agent.ts';
 import type { Runtime } from './runtimes/contract.ts';
+import { SuddenEnds } from './suddenEnds.ts';
 
 export type EndKind = 'left' | 'silent' | 'unwanted';
 
@@ -25,6 +26,8 @@ export interface MachineEndOptions {
   lastContactBootMs: () => number | null;
   /** Attempts whose output has not arrived. */
   unsent: () => number;
+  /** The machine is a provider's, which may end it with all that runs there. */
+  isLent?: boolean;
   /** Called once, when nothing runs here any more. */
   onOver: (kind: EndKind, reason: string) => void;
 }
@@ -50,6 +53,7 @@ export function watchMachineEnd(options: MachineEndOptions): MachineEnd {
   let ending: { kind: EndKind; reason: string; bootMs: number } | null = null;
   /** Since when nothing runs, as far as it ends. */
   let idleBootMs: number | null = null;
+  const suddenEnds = new SuddenEnds(clock);
   let isTold = false;
   let isOver = false;
   let overtake: ((error: Error) => void) | null = null;
@@ -114,7 +118,9 @@ export function watchMachineEnd(options: MachineEndOptions): MachineEnd {
     }
   }
 
-  async function sync(workerToken: string, request: SyncRequest): Promise<SyncReply> {
+  async function sync(workerToken: string, asked: SyncRequest): Promise<SyncReply> {
+    const isLeaving = (): boolean => ending?.kind === 'left';
+    const request = options.isLent ? await suddenEnds.settle(asked, isLeaving) : asked;
     if (ending?.kind !== 'left') {
       const overtaken = Promise.withResolvers<never>();
       overtake = overtaken.reject;

@@ -10,7 +10,9 @@ import type { Log } from '../lib/log.ts';
 import type { Settings } from '../model/settings.ts';
 import type { Shutdown } from './shutdown.ts';
 
-type Options = Omit<MachineEndOptions, 'selfDestructAfterMs' | 'onOver'> & { shutdown: Shutdown };
+type Options = Omit<MachineEndOptions, 'selfDestructAfterMs' | 'isLent' | 'onOver'> & {
+  shutdown: Shutdown;
+};
 
 /** How the process ends; docs/agents.md tells them apart. */
 const EXIT_CODES: Record<EndKind, number> = { left: 0, silent: 120, unwanted: 121 };
@@ -31,6 +33,7 @@ export function endWithMachine(agent: Settings['agent'], options: Options): Mach
     clock,
     log,
     selfDestructAfterMs,
+    isLent: agent.instance !== '',
     onOver: (kind) => void end(kind),
   });
   shutdown.add(async () => machineEnd.close());
