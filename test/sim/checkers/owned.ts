@@ -11,6 +11,7 @@ import type { Commit, Mirror } from './mirror.ts';
 import { must } from './violation.ts';
 
 const LONGEST_UNOWNED_MS = 5 * 60_000;
+const WANTED = new Set(['INTENDED', 'REQUESTED', 'BOOTING', 'PROBING', 'JOINED', 'DRAINING']);
 const AT_WORK = new Set(['JOINED', 'DRAINING', 'DESTROYING']);
 
 export class OwnedChecker {
@@ -18,6 +19,7 @@ export class OwnedChecker {
   /** By machine: for how long it has been nobody's. */
   readonly #unownedMs = new Map<FakeMachine, number>();
   readonly #lookedAtMs = new Map<FakeAccount, number>();
+  readonly #left = new Set<FakeMachine>();
   /** Those of nobody whose end was asked for. */
   ended = 0;
 
@@ -38,6 +40,7 @@ export class OwnedChecker {
     const passedMs = nowMs - (this.#lookedAtMs.get(account) ?? nowMs);
     this.#lookedAtMs.set(account, nowMs);
     for (const machine of account.existing()) {
+      if (machine.leaving && labels) this.#isLeaving(machine, owned.has(machine));
       const forMs = this.#unownedMs.get(machine);
       if (owned.has(machine) || machine.leaving) {
         if (forMs !== undefined && machine.leaving) this.ended++;
@@ -55,6 +58,16 @@ export class OwnedChecker {
       const state = this.#mirror.instances.get(worker.instance)?.state ?? 'absent';
       must(AT_WORK.has(state), 'I6', () => `${row.uid} began on ${worker.instance}: ${state}`);
     }
+  }
+
+  /** Nobody ends a machine whose instance is wanted, also not as one that nobody knows. */
+  #isLeaving(machine: FakeMachine, isOwned: boolean): void {
+    if (this.#left.has(machine)) return;
+    this.#left.add(machine);
+    const { handle, order } = machine;
+    const state = this.#mirror.instances.get(order.label)?.state ?? 'absent';
+    const wanted = isOwned && WANTED.has(state);
+    must(!wanted, 'I6', () => `${handle} is ended, but its instance ${order.label} is ${state}`);
   }
 
   #isUnowned(machine: FakeMachine, forMs: number): void {
