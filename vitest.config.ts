@@ -15,6 +15,8 @@ export default defineConfig({
           include: ['src/**/*.test.ts', 'tools/**/*.test.ts'],
           pool: 'threads',
           isolate: false,
+          // Of a machine that has other things to do.
+          testTimeout: 20_000,
         },
       },
       {

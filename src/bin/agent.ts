@@ -81,6 +81,7 @@ export async function runAgent({ settings, flags, positionals }: RoleArguments):
   shutdown.add(() => spool.close());
   const tunnels = createTunnelDialer({
     kinds: tunnelKinds({ execContext: (uid) => runtime.execContext(uid), clock, log }),
+    homeUrl: settings.agent.dialHome ? url : undefined,
     ...{ clock, random, log },
   });
   shutdown.add(() => tunnels.close());

@@ -3,7 +3,7 @@ import type { SimulationRequest } from '../protocol/simulation.ts';
 
 const [name = '', ...args] = process.argv.slice(2);
 // Each loads what it needs and no more: a command is over in the time the other half would take.
-if (['up', 'controller', 'gateway', 'agent'].includes(name)) {
+if (['up', 'controller', 'gateway', 'agent', 'connector'].includes(name)) {
   const [{ roleOf }, { runRole }] = await Promise.all([import('./roles.ts'), import('./role.ts')]);
   const role = roleOf(name);
   // A role has closed its parts by hand; whatever else would keep the process alive must not.

@@ -1,5 +1,6 @@
 /** The roles: processes that stay. Everything else is a command. */
 import { AGENT_FLAGS, AGENT_ROLE } from './agentRole.ts';
+import { CONNECTOR_ROLE } from './connectorRole.ts';
 import type { Role } from './role.ts';
 
 const SERVER_FLAGS = { data: 'data.dir', host: 'server.host', port: 'server.port' };
@@ -24,6 +25,7 @@ const ROLES: Record<string, Role> = {
     run: async (args) => (await import('./gateway.ts')).runGateway(args),
   },
   agent: AGENT_ROLE,
+  connector: CONNECTOR_ROLE,
 };
 
 export function roleOf(name: string): Role | undefined {

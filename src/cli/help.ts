@@ -9,6 +9,7 @@ export const ROLES: Described[] = [
   { name: 'controller', summary: 'Start a controller' },
   { name: 'gateway', summary: 'Start a gateway' },
   { name: 'agent', summary: 'Join this machine as a worker: agent --join URL TOKEN' },
+  { name: 'connector', summary: 'Stand on a login node for a site that nobody else reaches' },
 ];
 
 export function overview(commands: Command[], roles: Described[]): string {

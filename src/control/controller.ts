@@ -20,6 +20,7 @@ import { createAgents } from './agents.ts';
 import { CheckpointAsks } from './checkpointAsks.ts';
 import { createChargeStep } from './charges.ts';
 import { createCommitter } from './committer.ts';
+import type { ConnectorSites } from './connectors.ts';
 import { createCoordinator } from './coordinator.ts';
 import { createDeadlineStep } from './deadlines.ts';
 import { createJobs } from './jobs.ts';
@@ -78,6 +79,8 @@ export interface ControllerOptions {
   policy?: PolicySource;
   /** Pools that bring machines by themselves; absent: none do. */
   fleet?: { pools: readonly ManagedPool[]; launching: Launching };
+  /** Sites that are reached by who stands there; absent: none is. */
+  connectors?: ConnectorSites;
   clock: Clock;
   random: Random;
   log: Log;

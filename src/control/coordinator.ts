@@ -21,6 +21,7 @@ import { createAttemptFiles } from './attemptFiles.ts';
 import { createAttemptSecrets } from './attemptSecrets.ts';
 import { createAttemptTokens } from './attemptTokens.ts';
 import { createCheckpointCalls } from './checkpointAsks.ts';
+import { createConnectorCalls } from './connectors.ts';
 import { createAudit } from './audit.ts';
 import { createBudgets } from './budgets.ts';
 import { createDataSets } from './dataSets.ts';
@@ -61,6 +62,7 @@ export function createCoordinator(options: ControllerOptions, parts: ControllerP
   const { history, logs, jobMetrics, planner, settings, policy = NO_POLICY } = options;
   const { core, jobs, agents, tunnels, loops, metrics, reasons, settled, poolLoops } = parts;
   const { state, sessions, committer, clock } = core;
+  const { longPollMs } = settings.timers;
   const cluster = {
     name: settings.clusterName,
     version: AGENT_VERSION,
@@ -87,6 +89,10 @@ export function createCoordinator(options: ControllerOptions, parts: ControllerP
     ...createAttemptSecrets({ ...core, agents, sources: options.secrets ?? [] }),
     ...createAttemptTokens({ ...core, agents, minter: options.minter, log: options.log }),
     ...createCheckpointCalls({ ...core, getJob: jobs.getJob }),
+    ...createConnectorCalls({
+      ...{ state, clock, longPollMs, sites: options.connectors, pools: settings.pools },
+      look: (pool) => poolLoops.look(pool),
+    }),
     join: (token, request) => agents.join(token, request),
     sync: (token, request) => agents.sync(token, request),
     readiness: () => readiness(loops, history),

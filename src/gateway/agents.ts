@@ -3,6 +3,7 @@ import { DroverError } from '../lib/errors.ts';
 import { AGENT_PATHS, attemptSecretsRequest, checkpointReport } from '../protocol/agent.ts';
 import { joinRequest, syncRequest } from '../protocol/agent.ts';
 import type { LogChunk } from '../protocol/agent.ts';
+import { exchangeRequest } from '../protocol/connector.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
 import type { App } from './app.ts';
 import type { GatewayLimits } from './limits.ts';
@@ -65,6 +66,18 @@ export function agentRoutes(app: App, options: AgentRouteOptions): void {
     handler: async ({ bearer, body }, reply) => {
       const tokens = await coordinator.attemptTokens(bearer, body.uid);
       return reply.header('cache-control', 'no-store').send(tokens);
+    },
+  });
+
+  app.route({
+    method: 'POST',
+    url: AGENT_PATHS.connector,
+    bodyLimit: limits.connectorBodyBytes,
+    config: { access: 'agent', pace: 'longPoll' },
+    schema: { body: exchangeRequest },
+    handler: async ({ bearer, body }, reply) => {
+      const commands = await coordinator.exchangeCommands(bearer, body);
+      return reply.header('cache-control', 'no-store').send(commands);
     },
   });
 

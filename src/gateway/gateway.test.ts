@@ -100,15 +100,16 @@ test('a body over the limit is a 413 that names the limit, stated or streamed', 
   expect(streamed).toContain('"code":"BODY_TOO_LARGE"');
 });
 
-test('a batch and a sync have limits of their own', async () => {
+test('a batch, a sync and what a connector brings have limits of their own', async () => {
   await using small = await startTestGateway(
     {},
-    { limits: { batchBodyBytes: 50, syncBodyBytes: 60 } },
+    { limits: { batchBodyBytes: 50, syncBodyBytes: 60, connectorBodyBytes: 70 } },
   );
   const body = JSON.stringify({ jobs: [{ command: ['x'.repeat(100)] }] });
   for (const [path, limit] of [
     ['/v1/jobs/batch', 50],
     ['/drover.v1.Agent/Sync', 60],
+    ['/drover.v1.Agent/ExchangeCommands', 70],
   ] as const) {
     const { status, json } = await small.call('POST', path, { body });
     expect([status, json.detail]).toEqual([413, `The limit here is ${limit} bytes`]);

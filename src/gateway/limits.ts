@@ -11,6 +11,8 @@ export const GATEWAY_LIMITS = {
   syncBodyBytes: 16 * MIB,
   /** Agent AppendLogs: several of an agent's own batches. */
   logBodyBytes: 16 * MIB,
+  /** A connector's results: the largest, and as much again. */
+  connectorBodyBytes: 16 * MIB,
   /** Request line and headers together; Node answers 431 beyond. */
   headerBytes: 16 * 1024,
   /** One part of a path, encoded: the longest name, a user's, in letters of three bytes each. */

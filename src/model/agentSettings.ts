@@ -15,6 +15,8 @@ export const agentSettings = section({
   selfDestructAfterMs: z.int().min(0).default(0),
   /** What ends the machine then, for a shell; empty: the agent's own end is enough. */
   selfDestructCommand: text.default(''),
+  /** Also tunnels to other gateways go by the URL it joined at: nothing else can be reached. */
+  dialHome: z.boolean().default(false),
   address: z.string().max(255).default(''),
   network: z.string().max(255).default(''),
   dataDir: text.default(''),

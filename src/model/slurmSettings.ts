@@ -8,6 +8,11 @@ const word = z
   .max(255)
   .regex(/^[^\p{Cc}\s-][^\p{Cc}]*$|^$/u, 'starts with a letter or digit, on one line');
 
+const webUrl = text.refine(
+  (url) => url === '' || (URL.canParse(url) && /^https?:\/\/[^/@?#]+\/?$/.test(url)),
+  'is not a URL like http://login1:7072',
+);
+
 const unixAccount = z
   .string()
   .max(64)
@@ -35,6 +40,8 @@ export const slurmSite = z.strictObject({
   ssh: login.optional(),
   /** It is reached by a connector that a user started on its login node, and by nothing else. */
   connector: z.boolean().default(false),
+  /** What its agents dial: a connector's listener there; empty: the gateway itself. */
+  connectorUrl: webUrl.default(''),
   /** Where sbatch, squeue, scancel, scontrol and sinfo are; empty: on the path. */
   commandFolder: text.default(''),
   /** SLURM_CONF for these commands; empty: as the site has it. */

@@ -21,6 +21,7 @@ export const AGENT_PATHS = {
   checkpoint: '/drover.v1.Agent/AddCheckpoint',
   secrets: '/drover.v1.Agent/AttemptSecrets',
   tokens: '/drover.v1.Agent/AttemptTokens',
+  connector: '/drover.v1.Agent/ExchangeCommands',
 } as const;
 
 /** What an attempt writes. */

@@ -17,6 +17,7 @@ import type {
   JoinRequest,
 } from './agent.ts';
 import type { LogAck, LogChunk, SyncReply, SyncRequest } from './agent.ts';
+import type { ConnectorCalls } from './connector.ts';
 import type { DataInput, DataView } from './dataSets.ts';
 import type { ClusterView, CreateToken, TokenView, WorkerView } from './fleet.ts';
 import type {
@@ -130,7 +131,7 @@ export interface Readiness {
   loops: LoopHealth[];
 }
 
-export interface Coordinator extends PoolCalls {
+export interface Coordinator extends PoolCalls, ConnectorCalls {
   /** Undefined when the token is unknown, expired or revoked. Gateways cache it for at most 5 s. */
   authenticate(secret: string): Promise<Principal | undefined>;
 
@@ -290,6 +291,7 @@ export const COORDINATOR_CALLS = [
   'attemptAccess',
   'attemptSecrets',
   'attemptTokens',
+  'exchangeCommands',
   'registerGateway',
   'openTunnel',
   'readiness',

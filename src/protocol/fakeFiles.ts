@@ -11,6 +11,7 @@ export function fakeFiles(): Pick<
   | 'attemptAccess'
   | 'attemptSecrets'
   | 'attemptTokens'
+  | 'exchangeCommands'
   | 'requestCheckpoint'
   | 'listAudit'
   | 'policy'
@@ -50,6 +51,7 @@ export function fakeFiles(): Pick<
     attemptAccess: async () => undefined,
     attemptSecrets: async () => ({ values: {}, token: null }),
     attemptTokens: async () => ({ tokens: [], refused: [], renewInMs: 60_000 }),
+    exchangeCommands: async () => ({ commands: [] }),
     listAudit: async () => ({ items: [], nextCursor: null }),
     policy: async () => ({ text: '', loadedAtMs: null, problem: null }),
     recordAccess: async () => undefined,

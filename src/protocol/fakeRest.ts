@@ -33,6 +33,7 @@ export class FakeRest {
   readonly attemptAccess = this.#files.attemptAccess;
   readonly attemptSecrets = this.#files.attemptSecrets;
   readonly attemptTokens = this.#files.attemptTokens;
+  readonly exchangeCommands = this.#files.exchangeCommands;
   readonly listAudit = this.#files.listAudit;
   readonly policy = this.#files.policy;
   readonly recordAccess = this.#files.recordAccess;

@@ -182,7 +182,7 @@ export interface Join {
   randomHex?: readonly string[];
 }
 
-export type Registration = Omit<
+type Registration = Omit<
   Worker,
   | 'id'
   | 'version'

@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { END_CAUSES } from '../../src/model/attempt.ts';
 import { HEALTH_SEVERITIES } from '../../src/model/health.ts';
 import type { AttemptOrder, JoinRequest, Observation } from '../../src/protocol/agent.ts';
+import type { ExchangeReply, ExchangeRequest } from '../../src/protocol/connector.ts';
 import { bytes, defined, device, map, ms, nullable, small } from './arbitraries.ts';
 import { stream, text, word } from './arbitraries.ts';
 import { blobHash, orderParts } from './partArbitraries.ts';
@@ -185,3 +186,30 @@ export const chunks = fc.array(
   { maxLength: 4 },
 );
 export const acks = fc.array(fc.record({ uid: text, stream, offset: bytes }), { maxLength: 4 });
+
+const name = fc.stringMatching(/^[a-z0-9-]{1,20}$/);
+export const exchangeRequest: fc.Arbitrary<ExchangeRequest> = fc.record({
+  site: name,
+  connector: name,
+  wait: fc.boolean(),
+  results: fc.array(
+    fc.oneof(
+      fc.record({
+        id: name,
+        kind: fc.constant('ended' as const),
+        code: fc.integer({ min: 0, max: 255 }),
+        stdout: text,
+        stderr: text,
+      }),
+      fc.record({ id: name, kind: fc.constant('lost' as const), reason: text }),
+      fc.record({ id: name, kind: fc.constant('not-started' as const), reason: text }),
+    ),
+    { maxLength: 3 },
+  ),
+});
+
+export const exchangeReply: fc.Arbitrary<ExchangeReply> = fc.record({
+  commands: fc.array(fc.record({ id: name, argv: fc.array(text), stdin: text, timeoutMs: ms }), {
+    maxLength: 3,
+  }),
+});

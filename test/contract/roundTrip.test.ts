@@ -101,6 +101,7 @@ const ARGUMENTS: Arguments = {
   attemptAccess: fc.tuple(agentToken, text),
   attemptSecrets: fc.tuple(agentToken, text),
   attemptTokens: fc.tuple(agentToken, text),
+  exchangeCommands: fc.tuple(agentToken, agent.exchangeRequest),
   registerGateway: fc.tuple(text, fc.maxSafeNat()),
   openTunnel: fc.tuple(who, text, text),
   readiness: fc.tuple(),
@@ -160,6 +161,7 @@ const RESULTS: Results = {
     refused: fc.array(fc.record({ audience: text, reason: text })),
     renewInMs: any.ms,
   }),
+  exchangeCommands: agent.exchangeReply,
   attemptAccess: fc.option(fc.record({ tenant: text, job: text, task: text }), {
     nil: undefined,
   }),

@@ -129,6 +129,15 @@ test('without contact it ends itself, by the command that was given', async () =
   expect(readFileSync(home('ended'), 'utf8')).toBe('ends 4711\n');
 });
 
+test('on a login node the same file is a connector', async () => {
+  const [file] = kept();
+  const words = `connector --site x --listen 127.0.0.1:0 --join ${journey.url}`;
+  const env = { DROVER_JOIN_TOKEN: 'drj_x' };
+  const { code, stderr } = await machine.run(`exec /worker/.cache/drover/${file} ${words}`, env)
+    .ended;
+  expect([code, stderr]).toEqual([1, expect.stringContaining('the join token is unknown')]);
+});
+
 test('not wanted, it ends at once; TERM is notice where the machine was asked for', async () => {
   const refusal = { code: 'INSTANCE_ENDED', detail: 'instance i1 is to end' };
   const server = createServer((_request, response) => {

@@ -61,6 +61,7 @@ export interface TestControllerOptions {
   policy?: PolicySource;
   /** Pools with a provider, for each process anew. */
   fleet?: (test: TestController) => NonNullable<ControllerOptions['fleet']>;
+  connectors?: (clock: ManualClock) => NonNullable<ControllerOptions['connectors']>;
 }
 
 export class TestController {
@@ -103,6 +104,7 @@ export class TestController {
       channels: this.#options.channels ?? new Map(),
       policy: this.#options.policy ?? NO_POLICY,
       ...(this.#options.fleet && { fleet: this.#options.fleet(this) }),
+      ...(this.#options.connectors && { connectors: this.#options.connectors(this.clock) }),
       log: this.#options.log ?? silentLog,
       settings: {
         clusterName: 'test',

@@ -35,6 +35,7 @@ export const ALLOWED: Record<string, readonly string[]> = {
   ],
   gateway: ['protocol', 'model', 'lib', 'blobs'],
   agent: ['protocol', 'model', 'lib'],
+  connector: ['protocol', 'model', 'lib'],
   cli: ['protocol', 'model', 'lib'],
 };
 const EVERYTHING_FROM = 'bin';

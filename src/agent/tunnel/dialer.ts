@@ -26,6 +26,8 @@ export type StreamHandler = (stream: TunnelStream) => Promise<void>;
 export interface TunnelDialerOptions {
   /** What this agent can do over a tunnel: exec, later port-forward and others. */
   kinds: Record<string, StreamHandler>;
+  /** The one way out, dialled whatever gateway an order names; absent: there are more. */
+  homeUrl?: string | undefined;
   clock: Clock;
   random: Random;
   log: Log;
@@ -115,7 +117,7 @@ class Dialer implements TunnelDialer {
   #connect(order: TunnelOrder): Promise<void> {
     const { ticket, gatewayUrl } = order;
     const connection = {
-      url: tunnelUrl(gatewayUrl),
+      url: tunnelUrl(this.#options.homeUrl ?? gatewayUrl),
       protocol: TUNNEL_PROTOCOL,
       headers: { authorization: `Bearer ${ticket}`, [AGENT_SESSION_HEADER]: this.#session },
       maxMessageBytes: TUNNEL_LIMITS.frameBytes,

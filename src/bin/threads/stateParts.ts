@@ -75,6 +75,7 @@ async function boot(): Promise<void> {
   const controller = createController({
     snapshot,
     fleet,
+    connectors: fleet.connectors,
     storeKind: options.store.kind,
     writer: writer.calls,
     history: historyClient(reader.calls),
@@ -109,6 +110,7 @@ async function boot(): Promise<void> {
   );
   stop.push(
     async () => policy.close(),
+    async () => fleet?.letGo(),
     () => controller.close(),
     async () => fleet?.close(),
     () => logs.calls.close(),

@@ -13,7 +13,7 @@ export interface JoinSecrets {
   read(secret: string): JoinTicket | null;
 }
 
-export type JoinTicket = { kind: 'instance'; id: InstanceId } | { kind: 'pool'; pool: string };
+type JoinTicket = { kind: 'instance'; id: InstanceId } | { kind: 'pool'; pool: string };
 
 const PREFIXES = { instance: 'dri', pool: 'drp' } as const;
 const SHAPE = /^(dri|drp)_([A-Za-z0-9_-]+)\.([0-9a-f]{64})$/;

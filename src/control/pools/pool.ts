@@ -22,7 +22,7 @@ export interface ManagedPool {
   perUser: boolean;
 }
 
-export type PoolScaling = Omit<PoolSettings, 'largestWorker' | 'slurm' | 'ssh' | 'salad'>;
+type PoolScaling = Omit<PoolSettings, 'largestWorker' | 'slurm' | 'ssh' | 'salad'>;
 
 /** Lost with the process: nothing here is needed to keep a promise. */
 export class PoolStatus {

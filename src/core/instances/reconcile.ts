@@ -46,7 +46,7 @@ export interface Look {
 }
 
 /** Fields that are news; see state/instanceMutations.ts. */
-export interface News {
+interface News {
   instance: InstanceId;
   move?: 'request' | 'boot' | 'restart';
   reason?: string;

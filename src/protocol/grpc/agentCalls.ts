@@ -2,6 +2,7 @@
 import type { Coordinator } from '../coordinator.ts';
 import * as agents from './agentMessages.ts';
 import { METADATA } from './caller.ts';
+import * as connector from './connectorMessages.ts';
 import * as tokens from './downstreamMessages.ts';
 import { WAIT_PIECE_MS, type Connection } from './connection.ts';
 
@@ -12,7 +13,8 @@ type AgentCall =
   | 'addCheckpoint'
   | 'attemptAccess'
   | 'attemptSecrets'
-  | 'attemptTokens';
+  | 'attemptTokens'
+  | 'exchangeCommands';
 
 export function agentCalls({ agent, call }: Connection): Pick<Coordinator, AgentCall> {
   return {
@@ -46,6 +48,13 @@ export function agentCalls({ agent, call }: Connection): Pick<Coordinator, Agent
         as(worker),
         (options) => agent.attemptTokens({ uid }, options),
         tokens.attemptTokensFromWire,
+      ),
+    exchangeCommands: (token, request) =>
+      call(
+        as(token),
+        (options) => agent.exchangeCommands(connector.requestToWire(request), options),
+        connector.replyFromWire,
+        WAIT_PIECE_MS,
       ),
     attemptAccess: (token, uid) =>
       call(

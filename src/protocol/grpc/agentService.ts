@@ -1,11 +1,13 @@
 /** drover.v1.Agent on top of the contract. The controller checks join and worker tokens itself. */
 import type { ServiceImpl } from '@connectrpc/connect';
 import { checkpointReport, joinRequest, syncRequest } from '../agent.ts';
+import { exchangeRequest } from '../connector.ts';
 import type { Coordinator } from '../coordinator.ts';
 import type { Agent } from '../gen/drover/v1/agent_pb.ts';
 import * as messages from './agentMessages.ts';
 import { tokenOf } from './caller.ts';
 import { notNegative, parse } from './check.ts';
+import * as connector from './connectorMessages.ts';
 import { attemptTokensToWire } from './downstreamMessages.ts';
 
 export function agentService(coordinator: Coordinator): ServiceImpl<typeof Agent> {
@@ -35,6 +37,10 @@ export function agentService(coordinator: Coordinator): ServiceImpl<typeof Agent
     },
     async attemptTokens({ uid }, context) {
       return attemptTokensToWire(await coordinator.attemptTokens(tokenOf(context), uid));
+    },
+    async exchangeCommands(request, context) {
+      const brought = parse(exchangeRequest, connector.requestFromWire(request));
+      return connector.replyToWire(await coordinator.exchangeCommands(tokenOf(context), brought));
     },
     async attemptAccess({ uid }, context) {
       return (await coordinator.attemptAccess(tokenOf(context), uid)) ?? {};

@@ -4,23 +4,9 @@
  * was fetched and not answered is lost.
  */
 import type { Clock, Timer } from '../../lib/clock.ts';
+import type { Random } from '../../lib/random.ts';
+import type { ConnectorCommand, ConnectorResult } from '../../model/connector.ts';
 import type { RemoteShell, RunOptions, RunResult } from './contract.ts';
-
-/** A command as a connector is told it. */
-export interface ConnectorCommand {
-  id: string;
-  /** A program with its arguments, or `sh` with a script. */
-  argv: string[];
-  stdin: string;
-  timeoutMs: number;
-}
-
-export interface ConnectorResult {
-  id: string;
-  code: number;
-  stdout: string;
-  stderr: string;
-}
 
 /** Without a word from a connector for this long, it is taken to be gone. */
 const SILENT_AFTER_MS = 45_000;
@@ -40,17 +26,29 @@ interface Waiting {
 interface Site {
   heardAtBootMs: number | null;
   waiting: Map<string, Waiting>;
-  /** A parked call of a connector. */
-  wake: (() => void) | null;
+  /** Parked calls, one of each connector; the last came last. */
+  parked: Map<string, () => void>;
+}
+
+export interface Exchange {
+  /** Random with each start of a connector. */
+  connector: string;
+  results: readonly ConnectorResult[];
+  /** How long the call is held where there is nothing to do. */
+  waitMs: number;
 }
 
 export class Connectors {
   readonly #clock: Clock;
   readonly #sites = new Map<string, Site>();
+  /** A result that was meant for an earlier controller answers nothing of ours. */
+  readonly #start: string;
   #minted = 0;
+  #closed = false;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, random: Random) {
     this.#clock = clock;
+    this.#start = random.hex(6);
   }
 
   shell(name: string): RemoteShell {
@@ -61,25 +59,36 @@ export class Connectors {
     };
   }
 
+  /** Whether commands of the site would be fetched just now. */
+  inContact(name: string): boolean {
+    return this.#inContact(this.#site(name));
+  }
+
   /** What a connector brings, and what it is to do next; waits for that up to `waitMs`. */
   async exchange(
     name: string,
-    results: readonly ConnectorResult[],
-    waitMs: number,
+    { connector, results, waitMs }: Exchange,
   ): Promise<ConnectorCommand[]> {
     const site = this.#site(name);
     site.heardAtBootMs = this.#clock.bootMs();
-    for (const { id, ...ended } of results) {
-      const waiting = site.waiting.get(id);
-      if (waiting?.fetched) this.#settle(site, id, { kind: 'ended', ...ended });
+    for (const result of results) {
+      const waiting = site.waiting.get(result.id);
+      if (waiting?.fetched) this.#settle(site, result.id, runResult(result));
     }
     let commands = this.#fetch(site);
-    if (commands.length === 0 && waitMs > 0) {
-      await this.#park(site, waitMs);
-      commands = this.#fetch(site);
+    if (commands.length === 0 && waitMs > 0 && !this.#closed) {
+      const isNewest = await this.#park(site, connector, waitMs);
+      // The answer of an older call may reach nobody.
+      commands = isNewest ? this.#fetch(site) : [];
     }
     site.heardAtBootMs = this.#clock.bootMs();
     return commands;
+  }
+
+  /** Lets go of all calls that are held, and of whoever waits for a command or would. */
+  close(): void {
+    this.#closed = true;
+    for (const name of this.#sites.keys()) this.#close(name);
   }
 
   async #run(
@@ -88,10 +97,11 @@ export class Connectors {
     { stdin, timeoutMs = RUN_TIMEOUT_MS }: RunOptions,
   ): Promise<RunResult> {
     const site = this.#site(name);
+    if (this.#closed) return unreachable(name, 'the controller stops');
     if (!this.#inContact(site)) return unreachable(name, 'no connector is in contact');
     if (site.waiting.size >= WAITING_MOST) return unreachable(name, 'too many commands wait');
     const argv = typeof command === 'string' ? ['/bin/sh', '-c', command] : [...command];
-    const id = `c${++this.#minted}`;
+    const id = `${this.#start}-${++this.#minted}`;
     // At once where it can be: a command must not miss the call that would fetch it.
     const input = typeof stdin === 'object' ? await textOf(stdin) : (stdin ?? '');
     return new Promise((resolve) => {
@@ -106,7 +116,7 @@ export class Connectors {
       });
       const told = { id, argv, stdin: input, timeoutMs };
       site.waiting.set(id, { command: told, settle: resolve, timer, fetched: false });
-      site.wake?.();
+      [...site.parked.values()].at(-1)?.();
     });
   }
 
@@ -120,17 +130,20 @@ export class Connectors {
     return commands;
   }
 
-  /** A newer call takes the place of one that is parked. */
-  #park(site: Site, waitMs: number): Promise<void> {
-    site.wake?.();
+  /** A newer call of the same connector takes the place of one that is parked. */
+  #park(site: Site, connector: string, waitMs: number): Promise<boolean> {
+    const older = site.parked.get(connector);
     return new Promise((resolve) => {
       const wake = (): void => {
         timer.cancel();
-        if (site.wake === wake) site.wake = null;
-        resolve();
+        const isNewest = site.parked.get(connector) === wake;
+        if (isNewest) site.parked.delete(connector);
+        resolve(isNewest);
       };
       const timer = this.#clock.setTimer(waitMs, wake);
-      site.wake = wake;
+      site.parked.delete(connector);
+      site.parked.set(connector, wake);
+      older?.();
     });
   }
 
@@ -142,8 +155,8 @@ export class Connectors {
     waiting.settle(result);
   }
 
-  #inContact({ heardAtBootMs, wake }: Site): boolean {
-    if (wake !== null) return true;
+  #inContact({ heardAtBootMs, parked }: Site): boolean {
+    if (parked.size > 0) return true;
     return heardAtBootMs !== null && this.#clock.bootMs() - heardAtBootMs < SILENT_AFTER_MS;
   }
 
@@ -153,17 +166,26 @@ export class Connectors {
       const reason = 'the controller stops';
       this.#settle(site, id, fetched ? { kind: 'lost', reason } : unreachable(name, reason));
     }
-    site.wake?.();
+    for (const wake of [...site.parked.values()]) wake();
   }
 
   #site(name: string): Site {
     let site = this.#sites.get(name);
     if (!site) {
-      site = { heardAtBootMs: null, waiting: new Map(), wake: null };
+      site = { heardAtBootMs: null, waiting: new Map(), parked: new Map() };
       this.#sites.set(name, site);
     }
     return site;
   }
+}
+
+function runResult(result: ConnectorResult): RunResult {
+  if (result.kind === 'lost') return { kind: 'lost', reason: result.reason };
+  if (result.kind === 'not-started') {
+    return { kind: 'unreachable', problem: 'shell', reason: result.reason };
+  }
+  const { code, stdout, stderr } = result;
+  return { kind: 'ended', code, stdout, stderr };
 }
 
 function unreachable(site: string, why: string): RunResult {

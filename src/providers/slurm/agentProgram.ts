@@ -14,6 +14,8 @@ export interface AgentProgram {
   site: string;
   /** A line of shell; empty: the gateway's own installer. */
   agentCommand: string;
+  /** What its agents dial in place of the gateway; empty: the gateway. */
+  connectorUrl: string;
   /** Empty: $TMPDIR or /tmp. */
   scratch: string;
 }
@@ -23,12 +25,13 @@ const INSTALL =
 
 /** Exports for every agent of the job, the token among them. */
 export function environmentText(
-  { batch, site }: AgentProgram,
+  { batch, site, connectorUrl }: AgentProgram,
   tokenOf: (joinToken: string) => string,
 ): string {
   const { agent, intents } = batch;
   const lines = [
-    `export DROVER_URL=${quote(agent.url)}`,
+    `export DROVER_URL=${quote(connectorUrl || agent.url)}`,
+    ...(connectorUrl ? ['export DROVER_AGENT_DIAL_HOME=true'] : []),
     `export DROVER_AGENT_NETWORK=${quote(`slurm:${site}`)}`,
     `export DROVER_AGENT_SELF_DESTRUCT_AFTER_MS=${agent.selfDestructAfterMs}`,
   ];

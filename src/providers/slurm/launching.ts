@@ -113,7 +113,8 @@ function prepare(
   };
   const options = sbatchOptions(asked);
   const { agentCommand, scratch } = settings;
-  const program = { batch, site: site.name, agentCommand, scratch };
+  const { connectorUrl } = site.settings;
+  const program = { batch, site: site.name, agentCommand, scratch, connectorUrl };
   const rendered = renderTemplate({ asked, program, clusterId, options });
   if (rendered.kind === 'failed') return refused('configuration', rendered.reason);
   return { options, rendered };

@@ -83,7 +83,7 @@ function variables({ asked, program, clusterId, options }: Rendering): Record<st
     title: batch.name,
     count: batch.intents.length,
     workers: batch.workers,
-    url: batch.agent.url,
+    url: program.connectorUrl || batch.agent.url,
     folder,
     partition: settings.partition,
     account,

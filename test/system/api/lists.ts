@@ -32,6 +32,7 @@ export const AGENT = [
   'POST /drover.v1.Agent/AppendLogs',
   'POST /drover.v1.Agent/AttemptSecrets',
   'POST /drover.v1.Agent/AttemptTokens',
+  'POST /drover.v1.Agent/ExchangeCommands',
   'POST /drover.v1.Agent/Join',
   'POST /drover.v1.Agent/Sync',
 ];

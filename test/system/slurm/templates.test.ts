@@ -47,7 +47,7 @@ function render(template: string, count: number, workers: number) {
   const names = { pool: 'p', jobName: 'drover-c-p.i1', account: '', folder: '/f' };
   return renderTemplate({
     asked: { batch, settings, timeMs: 0, avoid: [], ...names },
-    program: { batch, site: 'lab', agentCommand: 'drover agent', scratch: '' },
+    program: { batch, site: 'lab', agentCommand: 'drover agent', scratch: '', connectorUrl: '' },
     clusterId: 'c',
     options: ['--parsable'],
   });

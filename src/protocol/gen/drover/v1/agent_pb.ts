@@ -16,7 +16,179 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file drover/v1/agent.proto.
  */
 export const file_drover_v1_agent: GenFile = /*@__PURE__*/
-  fileDesc("ChVkcm92ZXIvdjEvYWdlbnQucHJvdG8SCWRyb3Zlci52MSKGAQoPV29ya2VyUmVzb3VyY2VzEhIKCmNwdV9taWxsaXMYASABKAMSFAoMbWVtb3J5X2J5dGVzGAIgASgDEiIKB2RldmljZXMYAyADKAsyES5kcm92ZXIudjEuRGV2aWNlEhIKCmZpcnN0X3BvcnQYBCABKAUSEQoJbGFzdF9wb3J0GAUgASgFIjkKCkFnZW50VGVybXMSDwoHdGVuYW50cxgBIAMoCRIaChJpbnRlcnJ1cHRpYmxlX29ubHkYAiABKAgikAMKC0pvaW5SZXF1ZXN0EgwKBG5hbWUYASABKAkSDwoHbWFjaGluZRgCIAEoCRIPCgdib290X2lkGAMgASgJEg8KB2FkZHJlc3MYBCABKAkSDwoHbmV0d29yaxgFIAEoCRIVCg1hZ2VudF92ZXJzaW9uGAYgASgJEhQKDGNhcGFiaWxpdGllcxgHIAMoCRI6CgphdHRyaWJ1dGVzGAggAygLMiYuZHJvdmVyLnYxLkpvaW5SZXF1ZXN0LkF0dHJpYnV0ZXNFbnRyeRItCglyZXNvdXJjZXMYCSABKAsyGi5kcm92ZXIudjEuV29ya2VyUmVzb3VyY2VzEiQKBXRlcm1zGAogASgLMhUuZHJvdmVyLnYxLkFnZW50VGVybXMSEQoEaG9zdBgLIAEoCUgAiAEBEhUKCGluc3RhbmNlGAwgASgJSAGIAQEaMQoPQXR0cmlidXRlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBwoFX2hvc3RCCwoJX2luc3RhbmNlImkKBlRpbWVycxIXCg93b3JrZXJfbGVhc2VfbXMYASABKAMSGAoQYXR0ZW1wdF9sZWFzZV9tcxgCIAEoAxIWCg5raWxsX21hcmdpbl9tcxgDIAEoAxIUCgxsb25nX3BvbGxfbXMYBCABKAMicwoMSm9pblJlc3BvbnNlEg4KBndvcmtlchgBIAEoCRINCgV0b2tlbhgCIAEoCRISCgpjbHVzdGVyX2lkGAMgASgJEg0KBWVwb2NoGAQgASgDEiEKBnRpbWVycxgFIAEoCzIRLmRyb3Zlci52MS5UaW1lcnMi4AQKC09ic2VydmF0aW9uEgsKA3VpZBgBIAEoCRImCgVzdGF0ZRgCIAEoDjIXLmRyb3Zlci52MS5BdHRlbXB0U3RhdGUSIgoFY2F1c2UYAyABKA4yEy5kcm92ZXIudjEuRW5kQ2F1c2USFgoJZXhpdF9jb2RlGAQgASgFSACIAQESEwoGc2lnbmFsGAUgASgJSAGIAQESFAoHbWVzc2FnZRgGIAEoCUgCiAEBEhcKCmhvc3RfZmF1bHQYByABKAhIA4gBARIZCgxzdGRvdXRfYnl0ZXMYCCABKANIBIgBARIZCgxzdGRlcnJfYnl0ZXMYCSABKANIBYgBARIwCgVmYWN0cxgKIAMoCzIhLmRyb3Zlci52MS5PYnNlcnZhdGlvbi5GYWN0c0VudHJ5EhUKCHByb2dyZXNzGAsgASgJSAaIAQESLQoGcmVzdWx0GAwgASgLMhguZHJvdmVyLnYxLkF0dGVtcHRSZXN1bHRIB4gBARIQCgh1bnN0b3JlZBgNIAEoCBIMCgRoZWxkGA4gASgIEikKBGlkbGUYDyABKAsyFi5kcm92ZXIudjEuSWRsZURldmljZXNICIgBARosCgpGYWN0c0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCDAoKX2V4aXRfY29kZUIJCgdfc2lnbmFsQgoKCF9tZXNzYWdlQg0KC19ob3N0X2ZhdWx0Qg8KDV9zdGRvdXRfYnl0ZXNCDwoNX3N0ZGVycl9ieXRlc0ILCglfcHJvZ3Jlc3NCCQoHX3Jlc3VsdEIHCgVfaWRsZSIsCgtJZGxlRGV2aWNlcxIPCgdtZXNzYWdlGAEgASgJEgwKBHN0b3AYAiABKAgiMAoNQXR0ZW1wdFJlc3VsdBIQCghtYW5pZmVzdBgBIAEoCRINCgVieXRlcxgCIAEoAyJ6ChRBZGRDaGVja3BvaW50UmVxdWVzdBILCgN1aWQYASABKAkSEAoIbWFuaWZlc3QYAiABKAkSDQoFYnl0ZXMYAyABKAMSDQoFZmlsZXMYBCABKAUSDgoGcmVhc29uGAUgASgJEhUKDXRha2VuX2Jvb3RfbXMYBiABKAMiFwoVQWRkQ2hlY2twb2ludFJlc3BvbnNlIiQKFUF0dGVtcHRTZWNyZXRzUmVxdWVzdBILCgN1aWQYASABKAkipAEKFkF0dGVtcHRTZWNyZXRzUmVzcG9uc2USPQoGdmFsdWVzGAEgAygLMi0uZHJvdmVyLnYxLkF0dGVtcHRTZWNyZXRzUmVzcG9uc2UuVmFsdWVzRW50cnkSEgoFdG9rZW4YAiABKAlIAIgBARotCgtWYWx1ZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQggKBl90b2tlbiIjChRBdHRlbXB0VG9rZW5zUmVxdWVzdBILCgN1aWQYASABKAkiSQoPRG93bnN0cmVhbVRva2VuEhAKCGF1ZGllbmNlGAEgASgJEg0KBXRva2VuGAIgASgJEhUKDWV4cGlyZXNfYXRfbXMYAyABKAMihQEKFUF0dGVtcHRUb2tlbnNSZXNwb25zZRIqCgZ0b2tlbnMYASADKAsyGi5kcm92ZXIudjEuRG93bnN0cmVhbVRva2VuEisKB3JlZnVzZWQYAiADKAsyGi5kcm92ZXIudjEuQXVkaWVuY2VSZWZ1c2FsEhMKC3JlbmV3X2luX21zGAMgASgDIiMKFEF0dGVtcHRBY2Nlc3NSZXF1ZXN0EgsKA3VpZBgBIAEoCSJtChVBdHRlbXB0QWNjZXNzUmVzcG9uc2USEwoGdGVuYW50GAEgASgJSACIAQESEAoDam9iGAIgASgJSAGIAQESEQoEdGFzaxgDIAEoCUgCiAEBQgkKB190ZW5hbnRCBgoEX2pvYkIHCgVfdGFzayLZAQoLU3luY1JlcXVlc3QSDgoGd29ya2VyGAEgASgJEg8KB2Jvb3RfaWQYAiABKAkSDQoFc3RhcnQYAyABKAMSCwoDc2VxGAQgASgDEigKCG9ic2VydmVkGAUgAygLMhYuZHJvdmVyLnYxLk9ic2VydmF0aW9uEgwKBHdhaXQYBiABKAgSDQoFZXBvY2gYByABKAMSIwoEaGVsZBgIIAEoCzIVLmRyb3Zlci52MS5IZWxkSW5wdXRzEiEKBmhlYWx0aBgJIAEoCzIRLmRyb3Zlci52MS5IZWFsdGgiNAoGSGVhbHRoEioKCHByb2JsZW1zGAEgAygLMhguZHJvdmVyLnYxLkhlYWx0aFByb2JsZW0iYQoNSGVhbHRoUHJvYmxlbRINCgVjaGVjaxgBIAEoCRIQCghzZXZlcml0eRgCIAEoCRIPCgdtZXNzYWdlGAMgASgJEhMKBmRldmljZRgEIAEoBUgAiAEBQgkKB19kZXZpY2UiMgoKSGVsZElucHV0cxIkCgZpbnB1dHMYASADKAsyFC5kcm92ZXIudjEuSGVsZElucHV0IigKCUhlbGRJbnB1dBIMCgRoYXNoGAEgASgJEg0KBWJ5dGVzGAIgASgDIi0KCkdhbmdNZW1iZXISDgoGd29ya2VyGAEgASgJEg8KB2FkZHJlc3MYAiABKAkiOwoKR2FuZ01hc3RlchIOCgZ3b3JrZXIYASABKAkSDwoHYWRkcmVzcxgCIAEoCRIMCgRwb3J0GAMgASgFIroBCglHYW5nT3JkZXISDAoEcmFuaxgBIAEoBRIMCgRzaXplGAIgASgFEg0KBXJvdW5kGAMgASgFEg0KBXRva2VuGAQgASgJEg4KBndvcmtlchgFIAEoCRIlCgZtYXN0ZXIYBiABKAsyFS5kcm92ZXIudjEuR2FuZ01hc3RlchImCgdtZW1iZXJzGAcgAygLMhUuZHJvdmVyLnYxLkdhbmdNZW1iZXISFAoMdmlzaWJsZV9ncHVzGAggAygFIioKC0RldmljZUdyYW50Eg0KBWluZGV4GAEgASgFEgwKBGtpbmQYAiABKAkitgYKDEF0dGVtcHRPcmRlchILCgN1aWQYASABKAkSCwoDam9iGAIgASgJEgwKBHRhc2sYAyABKAkSDQoFaW5kZXgYBCABKAUSCQoBbhgFIAEoBRIPCgdjb21tYW5kGAYgAygJEi0KA2VudhgHIAMoCzIgLmRyb3Zlci52MS5BdHRlbXB0T3JkZXIuRW52RW50cnkSDwoHd29ya2RpchgIIAEoCRISCgpjcHVfbWlsbGlzGAkgASgDEhQKDG1lbW9yeV9ieXRlcxgKIAEoAxInCgdkZXZpY2VzGAsgAygLMhYuZHJvdmVyLnYxLkRldmljZUdyYW50Eg0KBXNoYXJlGAwgASgFEg0KBXBvcnRzGA0gAygFEhAKCGdyYWNlX21zGA4gASgDEhgKEGF0dGVtcHRfbGVhc2VfbXMYDyABKAMSIgoEZ2FuZxgQIAEoCzIULmRyb3Zlci52MS5HYW5nT3JkZXISIgoEY29kZRgeIAEoCzIPLmRyb3Zlci52MS5Db2RlSACIAQESIAoGaW5wdXRzGB8gAygLMhAuZHJvdmVyLnYxLklucHV0EjAKC2Vudmlyb25tZW50GCAgASgLMhYuZHJvdmVyLnYxLkVudmlyb25tZW50SAGIAQESMQoKY2hlY2twb2ludBghIAEoCzIYLmRyb3Zlci52MS5DaGVja3BvaW50aW5nSAKIAQESDwoHcmVzdG9yZRgiIAMoCRIlCgdzZWNyZXRzGCMgAygLMhQuZHJvdmVyLnYxLlNlY3JldFVzZRIPCgdvdXRwdXRzGCQgAygJEhoKEmtlZXBfb25fZmFpbHVyZV9tcxglIAEoAxIVCg10aW1lX2xpbWl0X21zGCYgASgDEhIKCm1heV9zdWJtaXQYJyABKAgSJgoEaWRsZRgoIAEoCzITLmRyb3Zlci52MS5JZGxlUnVsZUgDiAEBEhIKCmRvd25zdHJlYW0YKSABKAgaKgoIRW52RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIHCgVfY29kZUIOCgxfZW52aXJvbm1lbnRCDQoLX2NoZWNrcG9pbnRCBwoFX2lkbGUiTgoJU3RvcE9yZGVyEgsKA3VpZBgBIAEoCRIiCgVjYXVzZRgCIAEoDjITLmRyb3Zlci52MS5FbmRDYXVzZRIQCghncmFjZV9tcxgDIAEoAyIyCgtUdW5uZWxPcmRlchITCgtnYXRld2F5X3VybBgBIAEoCRIOCgZ0aWNrZXQYAiABKAkiiQIKDFN5bmNSZXNwb25zZRISCgpjbHVzdGVyX2lkGAEgASgJEg0KBWVwb2NoGAIgASgDEhIKCmdlbmVyYXRpb24YAyABKAMSKAoHZGVzaXJlZBgEIAMoCzIXLmRyb3Zlci52MS5BdHRlbXB0T3JkZXISIgoEc3RvcBgFIAMoCzIULmRyb3Zlci52MS5TdG9wT3JkZXISFAoMYWNrbm93bGVkZ2VkGAYgAygJEicKB3R1bm5lbHMYByADKAsyFi5kcm92ZXIudjEuVHVubmVsT3JkZXISIQoGdGltZXJzGAggASgLMhEuZHJvdmVyLnYxLlRpbWVycxISCgpjaGVja3BvaW50GB4gAygJIm0KCExvZ0NodW5rEgsKA3VpZBgBIAEoCRIkCgZzdHJlYW0YAiABKA4yFC5kcm92ZXIudjEuTG9nU3RyZWFtEg4KBm9mZnNldBgDIAEoAxINCgVhdF9tcxgEIAEoAxIPCgdjb250ZW50GAUgASgMIjgKEUFwcGVuZExvZ3NSZXF1ZXN0EiMKBmNodW5rcxgBIAMoCzITLmRyb3Zlci52MS5Mb2dDaHVuayJLCgZMb2dBY2sSCwoDdWlkGAEgASgJEiQKBnN0cmVhbRgCIAEoDjIULmRyb3Zlci52MS5Mb2dTdHJlYW0SDgoGb2Zmc2V0GAMgASgDIjUKEkFwcGVuZExvZ3NSZXNwb25zZRIfCgRhY2tzGAEgAygLMhEuZHJvdmVyLnYxLkxvZ0FjazKXBAoFQWdlbnQSNwoESm9pbhIWLmRyb3Zlci52MS5Kb2luUmVxdWVzdBoXLmRyb3Zlci52MS5Kb2luUmVzcG9uc2USNwoEU3luYxIWLmRyb3Zlci52MS5TeW5jUmVxdWVzdBoXLmRyb3Zlci52MS5TeW5jUmVzcG9uc2USSQoKQXBwZW5kTG9ncxIcLmRyb3Zlci52MS5BcHBlbmRMb2dzUmVxdWVzdBodLmRyb3Zlci52MS5BcHBlbmRMb2dzUmVzcG9uc2USUgoNQWRkQ2hlY2twb2ludBIfLmRyb3Zlci52MS5BZGRDaGVja3BvaW50UmVxdWVzdBogLmRyb3Zlci52MS5BZGRDaGVja3BvaW50UmVzcG9uc2USVQoOQXR0ZW1wdFNlY3JldHMSIC5kcm92ZXIudjEuQXR0ZW1wdFNlY3JldHNSZXF1ZXN0GiEuZHJvdmVyLnYxLkF0dGVtcHRTZWNyZXRzUmVzcG9uc2USUgoNQXR0ZW1wdFRva2VucxIfLmRyb3Zlci52MS5BdHRlbXB0VG9rZW5zUmVxdWVzdBogLmRyb3Zlci52MS5BdHRlbXB0VG9rZW5zUmVzcG9uc2USUgoNQXR0ZW1wdEFjY2VzcxIfLmRyb3Zlci52MS5BdHRlbXB0QWNjZXNzUmVxdWVzdBogLmRyb3Zlci52MS5BdHRlbXB0QWNjZXNzUmVzcG9uc2ViBnByb3RvMw", [file_drover_v1_fleet, file_drover_v1_job]);
+  fileDesc("ChVkcm92ZXIvdjEvYWdlbnQucHJvdG8SCWRyb3Zlci52MSJzChdFeGNoYW5nZUNvbW1hbmRzUmVxdWVzdBIMCgRzaXRlGAEgASgJEhEKCWNvbm5lY3RvchgCIAEoCRIpCgdyZXN1bHRzGAMgAygLMhguZHJvdmVyLnYxLkNvbW1hbmRSZXN1bHQSDAoEd2FpdBgEIAEoCCJ1Cg1Db21tYW5kUmVzdWx0EgoKAmlkGAEgASgJEiYKBWVuZGVkGAIgASgLMhUuZHJvdmVyLnYxLkNvbW1hbmRFbmRIABIOCgRsb3N0GAMgASgJSAASFQoLbm90X3N0YXJ0ZWQYBCABKAlIAEIJCgdvdXRjb21lIjoKCkNvbW1hbmRFbmQSDAoEY29kZRgBIAEoBRIOCgZzdGRvdXQYAiABKAkSDgoGc3RkZXJyGAMgASgJIkQKGEV4Y2hhbmdlQ29tbWFuZHNSZXNwb25zZRIoCghjb21tYW5kcxgBIAMoCzIWLmRyb3Zlci52MS5TaXRlQ29tbWFuZCJKCgtTaXRlQ29tbWFuZBIKCgJpZBgBIAEoCRIMCgRhcmd2GAIgAygJEg0KBXN0ZGluGAMgASgJEhIKCnRpbWVvdXRfbXMYBCABKAMihgEKD1dvcmtlclJlc291cmNlcxISCgpjcHVfbWlsbGlzGAEgASgDEhQKDG1lbW9yeV9ieXRlcxgCIAEoAxIiCgdkZXZpY2VzGAMgAygLMhEuZHJvdmVyLnYxLkRldmljZRISCgpmaXJzdF9wb3J0GAQgASgFEhEKCWxhc3RfcG9ydBgFIAEoBSI5CgpBZ2VudFRlcm1zEg8KB3RlbmFudHMYASADKAkSGgoSaW50ZXJydXB0aWJsZV9vbmx5GAIgASgIIpADCgtKb2luUmVxdWVzdBIMCgRuYW1lGAEgASgJEg8KB21hY2hpbmUYAiABKAkSDwoHYm9vdF9pZBgDIAEoCRIPCgdhZGRyZXNzGAQgASgJEg8KB25ldHdvcmsYBSABKAkSFQoNYWdlbnRfdmVyc2lvbhgGIAEoCRIUCgxjYXBhYmlsaXRpZXMYByADKAkSOgoKYXR0cmlidXRlcxgIIAMoCzImLmRyb3Zlci52MS5Kb2luUmVxdWVzdC5BdHRyaWJ1dGVzRW50cnkSLQoJcmVzb3VyY2VzGAkgASgLMhouZHJvdmVyLnYxLldvcmtlclJlc291cmNlcxIkCgV0ZXJtcxgKIAEoCzIVLmRyb3Zlci52MS5BZ2VudFRlcm1zEhEKBGhvc3QYCyABKAlIAIgBARIVCghpbnN0YW5jZRgMIAEoCUgBiAEBGjEKD0F0dHJpYnV0ZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgcKBV9ob3N0QgsKCV9pbnN0YW5jZSJpCgZUaW1lcnMSFwoPd29ya2VyX2xlYXNlX21zGAEgASgDEhgKEGF0dGVtcHRfbGVhc2VfbXMYAiABKAMSFgoOa2lsbF9tYXJnaW5fbXMYAyABKAMSFAoMbG9uZ19wb2xsX21zGAQgASgDInMKDEpvaW5SZXNwb25zZRIOCgZ3b3JrZXIYASABKAkSDQoFdG9rZW4YAiABKAkSEgoKY2x1c3Rlcl9pZBgDIAEoCRINCgVlcG9jaBgEIAEoAxIhCgZ0aW1lcnMYBSABKAsyES5kcm92ZXIudjEuVGltZXJzIuAECgtPYnNlcnZhdGlvbhILCgN1aWQYASABKAkSJgoFc3RhdGUYAiABKA4yFy5kcm92ZXIudjEuQXR0ZW1wdFN0YXRlEiIKBWNhdXNlGAMgASgOMhMuZHJvdmVyLnYxLkVuZENhdXNlEhYKCWV4aXRfY29kZRgEIAEoBUgAiAEBEhMKBnNpZ25hbBgFIAEoCUgBiAEBEhQKB21lc3NhZ2UYBiABKAlIAogBARIXCgpob3N0X2ZhdWx0GAcgASgISAOIAQESGQoMc3Rkb3V0X2J5dGVzGAggASgDSASIAQESGQoMc3RkZXJyX2J5dGVzGAkgASgDSAWIAQESMAoFZmFjdHMYCiADKAsyIS5kcm92ZXIudjEuT2JzZXJ2YXRpb24uRmFjdHNFbnRyeRIVCghwcm9ncmVzcxgLIAEoCUgGiAEBEi0KBnJlc3VsdBgMIAEoCzIYLmRyb3Zlci52MS5BdHRlbXB0UmVzdWx0SAeIAQESEAoIdW5zdG9yZWQYDSABKAgSDAoEaGVsZBgOIAEoCBIpCgRpZGxlGA8gASgLMhYuZHJvdmVyLnYxLklkbGVEZXZpY2VzSAiIAQEaLAoKRmFjdHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgwKCl9leGl0X2NvZGVCCQoHX3NpZ25hbEIKCghfbWVzc2FnZUINCgtfaG9zdF9mYXVsdEIPCg1fc3Rkb3V0X2J5dGVzQg8KDV9zdGRlcnJfYnl0ZXNCCwoJX3Byb2dyZXNzQgkKB19yZXN1bHRCBwoFX2lkbGUiLAoLSWRsZURldmljZXMSDwoHbWVzc2FnZRgBIAEoCRIMCgRzdG9wGAIgASgIIjAKDUF0dGVtcHRSZXN1bHQSEAoIbWFuaWZlc3QYASABKAkSDQoFYnl0ZXMYAiABKAMiegoUQWRkQ2hlY2twb2ludFJlcXVlc3QSCwoDdWlkGAEgASgJEhAKCG1hbmlmZXN0GAIgASgJEg0KBWJ5dGVzGAMgASgDEg0KBWZpbGVzGAQgASgFEg4KBnJlYXNvbhgFIAEoCRIVCg10YWtlbl9ib290X21zGAYgASgDIhcKFUFkZENoZWNrcG9pbnRSZXNwb25zZSIkChVBdHRlbXB0U2VjcmV0c1JlcXVlc3QSCwoDdWlkGAEgASgJIqQBChZBdHRlbXB0U2VjcmV0c1Jlc3BvbnNlEj0KBnZhbHVlcxgBIAMoCzItLmRyb3Zlci52MS5BdHRlbXB0U2VjcmV0c1Jlc3BvbnNlLlZhbHVlc0VudHJ5EhIKBXRva2VuGAIgASgJSACIAQEaLQoLVmFsdWVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIICgZfdG9rZW4iIwoUQXR0ZW1wdFRva2Vuc1JlcXVlc3QSCwoDdWlkGAEgASgJIkkKD0Rvd25zdHJlYW1Ub2tlbhIQCghhdWRpZW5jZRgBIAEoCRINCgV0b2tlbhgCIAEoCRIVCg1leHBpcmVzX2F0X21zGAMgASgDIoUBChVBdHRlbXB0VG9rZW5zUmVzcG9uc2USKgoGdG9rZW5zGAEgAygLMhouZHJvdmVyLnYxLkRvd25zdHJlYW1Ub2tlbhIrCgdyZWZ1c2VkGAIgAygLMhouZHJvdmVyLnYxLkF1ZGllbmNlUmVmdXNhbBITCgtyZW5ld19pbl9tcxgDIAEoAyIjChRBdHRlbXB0QWNjZXNzUmVxdWVzdBILCgN1aWQYASABKAkibQoVQXR0ZW1wdEFjY2Vzc1Jlc3BvbnNlEhMKBnRlbmFudBgBIAEoCUgAiAEBEhAKA2pvYhgCIAEoCUgBiAEBEhEKBHRhc2sYAyABKAlIAogBAUIJCgdfdGVuYW50QgYKBF9qb2JCBwoFX3Rhc2si2QEKC1N5bmNSZXF1ZXN0Eg4KBndvcmtlchgBIAEoCRIPCgdib290X2lkGAIgASgJEg0KBXN0YXJ0GAMgASgDEgsKA3NlcRgEIAEoAxIoCghvYnNlcnZlZBgFIAMoCzIWLmRyb3Zlci52MS5PYnNlcnZhdGlvbhIMCgR3YWl0GAYgASgIEg0KBWVwb2NoGAcgASgDEiMKBGhlbGQYCCABKAsyFS5kcm92ZXIudjEuSGVsZElucHV0cxIhCgZoZWFsdGgYCSABKAsyES5kcm92ZXIudjEuSGVhbHRoIjQKBkhlYWx0aBIqCghwcm9ibGVtcxgBIAMoCzIYLmRyb3Zlci52MS5IZWFsdGhQcm9ibGVtImEKDUhlYWx0aFByb2JsZW0SDQoFY2hlY2sYASABKAkSEAoIc2V2ZXJpdHkYAiABKAkSDwoHbWVzc2FnZRgDIAEoCRITCgZkZXZpY2UYBCABKAVIAIgBAUIJCgdfZGV2aWNlIjIKCkhlbGRJbnB1dHMSJAoGaW5wdXRzGAEgAygLMhQuZHJvdmVyLnYxLkhlbGRJbnB1dCIoCglIZWxkSW5wdXQSDAoEaGFzaBgBIAEoCRINCgVieXRlcxgCIAEoAyItCgpHYW5nTWVtYmVyEg4KBndvcmtlchgBIAEoCRIPCgdhZGRyZXNzGAIgASgJIjsKCkdhbmdNYXN0ZXISDgoGd29ya2VyGAEgASgJEg8KB2FkZHJlc3MYAiABKAkSDAoEcG9ydBgDIAEoBSK6AQoJR2FuZ09yZGVyEgwKBHJhbmsYASABKAUSDAoEc2l6ZRgCIAEoBRINCgVyb3VuZBgDIAEoBRINCgV0b2tlbhgEIAEoCRIOCgZ3b3JrZXIYBSABKAkSJQoGbWFzdGVyGAYgASgLMhUuZHJvdmVyLnYxLkdhbmdNYXN0ZXISJgoHbWVtYmVycxgHIAMoCzIVLmRyb3Zlci52MS5HYW5nTWVtYmVyEhQKDHZpc2libGVfZ3B1cxgIIAMoBSIqCgtEZXZpY2VHcmFudBINCgVpbmRleBgBIAEoBRIMCgRraW5kGAIgASgJIrYGCgxBdHRlbXB0T3JkZXISCwoDdWlkGAEgASgJEgsKA2pvYhgCIAEoCRIMCgR0YXNrGAMgASgJEg0KBWluZGV4GAQgASgFEgkKAW4YBSABKAUSDwoHY29tbWFuZBgGIAMoCRItCgNlbnYYByADKAsyIC5kcm92ZXIudjEuQXR0ZW1wdE9yZGVyLkVudkVudHJ5Eg8KB3dvcmtkaXIYCCABKAkSEgoKY3B1X21pbGxpcxgJIAEoAxIUCgxtZW1vcnlfYnl0ZXMYCiABKAMSJwoHZGV2aWNlcxgLIAMoCzIWLmRyb3Zlci52MS5EZXZpY2VHcmFudBINCgVzaGFyZRgMIAEoBRINCgVwb3J0cxgNIAMoBRIQCghncmFjZV9tcxgOIAEoAxIYChBhdHRlbXB0X2xlYXNlX21zGA8gASgDEiIKBGdhbmcYECABKAsyFC5kcm92ZXIudjEuR2FuZ09yZGVyEiIKBGNvZGUYHiABKAsyDy5kcm92ZXIudjEuQ29kZUgAiAEBEiAKBmlucHV0cxgfIAMoCzIQLmRyb3Zlci52MS5JbnB1dBIwCgtlbnZpcm9ubWVudBggIAEoCzIWLmRyb3Zlci52MS5FbnZpcm9ubWVudEgBiAEBEjEKCmNoZWNrcG9pbnQYISABKAsyGC5kcm92ZXIudjEuQ2hlY2twb2ludGluZ0gCiAEBEg8KB3Jlc3RvcmUYIiADKAkSJQoHc2VjcmV0cxgjIAMoCzIULmRyb3Zlci52MS5TZWNyZXRVc2USDwoHb3V0cHV0cxgkIAMoCRIaChJrZWVwX29uX2ZhaWx1cmVfbXMYJSABKAMSFQoNdGltZV9saW1pdF9tcxgmIAEoAxISCgptYXlfc3VibWl0GCcgASgIEiYKBGlkbGUYKCABKAsyEy5kcm92ZXIudjEuSWRsZVJ1bGVIA4gBARISCgpkb3duc3RyZWFtGCkgASgIGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBwoFX2NvZGVCDgoMX2Vudmlyb25tZW50Qg0KC19jaGVja3BvaW50QgcKBV9pZGxlIk4KCVN0b3BPcmRlchILCgN1aWQYASABKAkSIgoFY2F1c2UYAiABKA4yEy5kcm92ZXIudjEuRW5kQ2F1c2USEAoIZ3JhY2VfbXMYAyABKAMiMgoLVHVubmVsT3JkZXISEwoLZ2F0ZXdheV91cmwYASABKAkSDgoGdGlja2V0GAIgASgJIokCCgxTeW5jUmVzcG9uc2USEgoKY2x1c3Rlcl9pZBgBIAEoCRINCgVlcG9jaBgCIAEoAxISCgpnZW5lcmF0aW9uGAMgASgDEigKB2Rlc2lyZWQYBCADKAsyFy5kcm92ZXIudjEuQXR0ZW1wdE9yZGVyEiIKBHN0b3AYBSADKAsyFC5kcm92ZXIudjEuU3RvcE9yZGVyEhQKDGFja25vd2xlZGdlZBgGIAMoCRInCgd0dW5uZWxzGAcgAygLMhYuZHJvdmVyLnYxLlR1bm5lbE9yZGVyEiEKBnRpbWVycxgIIAEoCzIRLmRyb3Zlci52MS5UaW1lcnMSEgoKY2hlY2twb2ludBgeIAMoCSJtCghMb2dDaHVuaxILCgN1aWQYASABKAkSJAoGc3RyZWFtGAIgASgOMhQuZHJvdmVyLnYxLkxvZ1N0cmVhbRIOCgZvZmZzZXQYAyABKAMSDQoFYXRfbXMYBCABKAMSDwoHY29udGVudBgFIAEoDCI4ChFBcHBlbmRMb2dzUmVxdWVzdBIjCgZjaHVua3MYASADKAsyEy5kcm92ZXIudjEuTG9nQ2h1bmsiSwoGTG9nQWNrEgsKA3VpZBgBIAEoCRIkCgZzdHJlYW0YAiABKA4yFC5kcm92ZXIudjEuTG9nU3RyZWFtEg4KBm9mZnNldBgDIAEoAyI1ChJBcHBlbmRMb2dzUmVzcG9uc2USHwoEYWNrcxgBIAMoCzIRLmRyb3Zlci52MS5Mb2dBY2sy9AQKBUFnZW50EjcKBEpvaW4SFi5kcm92ZXIudjEuSm9pblJlcXVlc3QaFy5kcm92ZXIudjEuSm9pblJlc3BvbnNlEjcKBFN5bmMSFi5kcm92ZXIudjEuU3luY1JlcXVlc3QaFy5kcm92ZXIudjEuU3luY1Jlc3BvbnNlEkkKCkFwcGVuZExvZ3MSHC5kcm92ZXIudjEuQXBwZW5kTG9nc1JlcXVlc3QaHS5kcm92ZXIudjEuQXBwZW5kTG9nc1Jlc3BvbnNlElIKDUFkZENoZWNrcG9pbnQSHy5kcm92ZXIudjEuQWRkQ2hlY2twb2ludFJlcXVlc3QaIC5kcm92ZXIudjEuQWRkQ2hlY2twb2ludFJlc3BvbnNlElUKDkF0dGVtcHRTZWNyZXRzEiAuZHJvdmVyLnYxLkF0dGVtcHRTZWNyZXRzUmVxdWVzdBohLmRyb3Zlci52MS5BdHRlbXB0U2VjcmV0c1Jlc3BvbnNlElIKDUF0dGVtcHRUb2tlbnMSHy5kcm92ZXIudjEuQXR0ZW1wdFRva2Vuc1JlcXVlc3QaIC5kcm92ZXIudjEuQXR0ZW1wdFRva2Vuc1Jlc3BvbnNlElIKDUF0dGVtcHRBY2Nlc3MSHy5kcm92ZXIudjEuQXR0ZW1wdEFjY2Vzc1JlcXVlc3QaIC5kcm92ZXIudjEuQXR0ZW1wdEFjY2Vzc1Jlc3BvbnNlElsKEEV4Y2hhbmdlQ29tbWFuZHMSIi5kcm92ZXIudjEuRXhjaGFuZ2VDb21tYW5kc1JlcXVlc3QaIy5kcm92ZXIudjEuRXhjaGFuZ2VDb21tYW5kc1Jlc3BvbnNlYgZwcm90bzM", [file_drover_v1_fleet, file_drover_v1_job]);
+
+/**
+ * What a connector brings.
+ *
+ * @generated from message drover.v1.ExchangeCommandsRequest
+ */
+export type ExchangeCommandsRequest = Message<"drover.v1.ExchangeCommandsRequest"> & {
+  /**
+   * The site it stands for.
+   *
+   * @generated from field: string site = 1;
+   */
+  site: string;
+
+  /**
+   * Random with each start: a newer call of the same one takes the place of one that is held.
+   *
+   * @generated from field: string connector = 2;
+   */
+  connector: string;
+
+  /**
+   * @generated from field: repeated drover.v1.CommandResult results = 3;
+   */
+  results: CommandResult[];
+
+  /**
+   * False: answer at once.
+   *
+   * @generated from field: bool wait = 4;
+   */
+  wait: boolean;
+};
+
+/**
+ * Describes the message drover.v1.ExchangeCommandsRequest.
+ * Use `create(ExchangeCommandsRequestSchema)` to create a new message.
+ */
+export const ExchangeCommandsRequestSchema: GenMessage<ExchangeCommandsRequest> = /*@__PURE__*/
+  messageDesc(file_drover_v1_agent, 0);
+
+/**
+ * What became of one command.
+ *
+ * @generated from message drover.v1.CommandResult
+ */
+export type CommandResult = Message<"drover.v1.CommandResult"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from oneof drover.v1.CommandResult.outcome
+   */
+  outcome: {
+    /**
+     * @generated from field: drover.v1.CommandEnd ended = 2;
+     */
+    value: CommandEnd;
+    case: "ended";
+  } | {
+    /**
+     * Why it is not known what became of it.
+     *
+     * @generated from field: string lost = 3;
+     */
+    value: string;
+    case: "lost";
+  } | {
+    /**
+     * Why it was not started.
+     *
+     * @generated from field: string not_started = 4;
+     */
+    value: string;
+    case: "notStarted";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message drover.v1.CommandResult.
+ * Use `create(CommandResultSchema)` to create a new message.
+ */
+export const CommandResultSchema: GenMessage<CommandResult> = /*@__PURE__*/
+  messageDesc(file_drover_v1_agent, 1);
+
+/**
+ * How a command ended.
+ *
+ * @generated from message drover.v1.CommandEnd
+ */
+export type CommandEnd = Message<"drover.v1.CommandEnd"> & {
+  /**
+   * @generated from field: int32 code = 1;
+   */
+  code: number;
+
+  /**
+   * @generated from field: string stdout = 2;
+   */
+  stdout: string;
+
+  /**
+   * @generated from field: string stderr = 3;
+   */
+  stderr: string;
+};
+
+/**
+ * Describes the message drover.v1.CommandEnd.
+ * Use `create(CommandEndSchema)` to create a new message.
+ */
+export const CommandEndSchema: GenMessage<CommandEnd> = /*@__PURE__*/
+  messageDesc(file_drover_v1_agent, 2);
+
+/**
+ * What it is to run, once each.
+ *
+ * @generated from message drover.v1.ExchangeCommandsResponse
+ */
+export type ExchangeCommandsResponse = Message<"drover.v1.ExchangeCommandsResponse"> & {
+  /**
+   * @generated from field: repeated drover.v1.SiteCommand commands = 1;
+   */
+  commands: SiteCommand[];
+};
+
+/**
+ * Describes the message drover.v1.ExchangeCommandsResponse.
+ * Use `create(ExchangeCommandsResponseSchema)` to create a new message.
+ */
+export const ExchangeCommandsResponseSchema: GenMessage<ExchangeCommandsResponse> = /*@__PURE__*/
+  messageDesc(file_drover_v1_agent, 3);
+
+/**
+ * A command to run on a login node.
+ *
+ * @generated from message drover.v1.SiteCommand
+ */
+export type SiteCommand = Message<"drover.v1.SiteCommand"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * A program with its arguments.
+   *
+   * @generated from field: repeated string argv = 2;
+   */
+  argv: string[];
+
+  /**
+   * @generated from field: string stdin = 3;
+   */
+  stdin: string;
+
+  /**
+   * After which it is killed.
+   *
+   * @generated from field: int64 timeout_ms = 4;
+   */
+  timeoutMs: bigint;
+};
+
+/**
+ * Describes the message drover.v1.SiteCommand.
+ * Use `create(SiteCommandSchema)` to create a new message.
+ */
+export const SiteCommandSchema: GenMessage<SiteCommand> = /*@__PURE__*/
+  messageDesc(file_drover_v1_agent, 4);
 
 /**
  * What a worker has.
@@ -57,7 +229,7 @@ export type WorkerResources = Message<"drover.v1.WorkerResources"> & {
  * Use `create(WorkerResourcesSchema)` to create a new message.
  */
 export const WorkerResourcesSchema: GenMessage<WorkerResources> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 0);
+  messageDesc(file_drover_v1_agent, 5);
 
 /**
  * What the owner of a machine demands of the work it takes.
@@ -85,7 +257,7 @@ export type AgentTerms = Message<"drover.v1.AgentTerms"> & {
  * Use `create(AgentTermsSchema)` to create a new message.
  */
 export const AgentTermsSchema: GenMessage<AgentTerms> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 1);
+  messageDesc(file_drover_v1_agent, 6);
 
 /**
  * Who the agent is and what its machine has.
@@ -169,7 +341,7 @@ export type JoinRequest = Message<"drover.v1.JoinRequest"> & {
  * Use `create(JoinRequestSchema)` to create a new message.
  */
 export const JoinRequestSchema: GenMessage<JoinRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 2);
+  messageDesc(file_drover_v1_agent, 7);
 
 /**
  * Sent in every answer, so that the controller can change them.
@@ -211,7 +383,7 @@ export type Timers = Message<"drover.v1.Timers"> & {
  * Use `create(TimersSchema)` to create a new message.
  */
 export const TimersSchema: GenMessage<Timers> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 3);
+  messageDesc(file_drover_v1_agent, 8);
 
 /**
  * The registration.
@@ -252,7 +424,7 @@ export type JoinResponse = Message<"drover.v1.JoinResponse"> & {
  * Use `create(JoinResponseSchema)` to create a new message.
  */
 export const JoinResponseSchema: GenMessage<JoinResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 4);
+  messageDesc(file_drover_v1_agent, 9);
 
 /**
  * One attempt as the agent sees it. Ended ones stay observed until acknowledged.
@@ -361,7 +533,7 @@ export type Observation = Message<"drover.v1.Observation"> & {
  * Use `create(ObservationSchema)` to create a new message.
  */
 export const ObservationSchema: GenMessage<Observation> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 5);
+  messageDesc(file_drover_v1_agent, 10);
 
 /**
  * Devices that were used less than a rule allows, for as long as it allows.
@@ -389,7 +561,7 @@ export type IdleDevices = Message<"drover.v1.IdleDevices"> & {
  * Use `create(IdleDevicesSchema)` to create a new message.
  */
 export const IdleDevicesSchema: GenMessage<IdleDevices> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 6);
+  messageDesc(file_drover_v1_agent, 11);
 
 /**
  * What an attempt left.
@@ -415,7 +587,7 @@ export type AttemptResult = Message<"drover.v1.AttemptResult"> & {
  * Use `create(AttemptResultSchema)` to create a new message.
  */
 export const AttemptResultSchema: GenMessage<AttemptResult> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 7);
+  messageDesc(file_drover_v1_agent, 12);
 
 /**
  * A checkpoint whose blobs are stored.
@@ -461,7 +633,7 @@ export type AddCheckpointRequest = Message<"drover.v1.AddCheckpointRequest"> & {
  * Use `create(AddCheckpointRequestSchema)` to create a new message.
  */
 export const AddCheckpointRequestSchema: GenMessage<AddCheckpointRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 8);
+  messageDesc(file_drover_v1_agent, 13);
 
 /**
  * Nothing to say.
@@ -476,7 +648,7 @@ export type AddCheckpointResponse = Message<"drover.v1.AddCheckpointResponse"> &
  * Use `create(AddCheckpointResponseSchema)` to create a new message.
  */
 export const AddCheckpointResponseSchema: GenMessage<AddCheckpointResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 9);
+  messageDesc(file_drover_v1_agent, 14);
 
 /**
  * Which attempt.
@@ -495,7 +667,7 @@ export type AttemptSecretsRequest = Message<"drover.v1.AttemptSecretsRequest"> &
  * Use `create(AttemptSecretsRequestSchema)` to create a new message.
  */
 export const AttemptSecretsRequestSchema: GenMessage<AttemptSecretsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 10);
+  messageDesc(file_drover_v1_agent, 15);
 
 /**
  * What an attempt may know and others may not.
@@ -523,7 +695,7 @@ export type AttemptSecretsResponse = Message<"drover.v1.AttemptSecretsResponse">
  * Use `create(AttemptSecretsResponseSchema)` to create a new message.
  */
 export const AttemptSecretsResponseSchema: GenMessage<AttemptSecretsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 11);
+  messageDesc(file_drover_v1_agent, 16);
 
 /**
  * Which attempt.
@@ -542,7 +714,7 @@ export type AttemptTokensRequest = Message<"drover.v1.AttemptTokensRequest"> & {
  * Use `create(AttemptTokensRequestSchema)` to create a new message.
  */
 export const AttemptTokensRequestSchema: GenMessage<AttemptTokensRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 12);
+  messageDesc(file_drover_v1_agent, 17);
 
 /**
  * A token of another service.
@@ -573,7 +745,7 @@ export type DownstreamToken = Message<"drover.v1.DownstreamToken"> & {
  * Use `create(DownstreamTokenSchema)` to create a new message.
  */
 export const DownstreamTokenSchema: GenMessage<DownstreamToken> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 13);
+  messageDesc(file_drover_v1_agent, 18);
 
 /**
  * What was minted, and what was not.
@@ -604,7 +776,7 @@ export type AttemptTokensResponse = Message<"drover.v1.AttemptTokensResponse"> &
  * Use `create(AttemptTokensResponseSchema)` to create a new message.
  */
 export const AttemptTokensResponseSchema: GenMessage<AttemptTokensResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 14);
+  messageDesc(file_drover_v1_agent, 19);
 
 /**
  * Which attempt.
@@ -623,7 +795,7 @@ export type AttemptAccessRequest = Message<"drover.v1.AttemptAccessRequest"> & {
  * Use `create(AttemptAccessRequestSchema)` to create a new message.
  */
 export const AttemptAccessRequestSchema: GenMessage<AttemptAccessRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 15);
+  messageDesc(file_drover_v1_agent, 20);
 
 /**
  * Absent fields: the worker does not run it.
@@ -652,7 +824,7 @@ export type AttemptAccessResponse = Message<"drover.v1.AttemptAccessResponse"> &
  * Use `create(AttemptAccessResponseSchema)` to create a new message.
  */
 export const AttemptAccessResponseSchema: GenMessage<AttemptAccessResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 16);
+  messageDesc(file_drover_v1_agent, 21);
 
 /**
  * What the agent observes.
@@ -724,7 +896,7 @@ export type SyncRequest = Message<"drover.v1.SyncRequest"> & {
  * Use `create(SyncRequestSchema)` to create a new message.
  */
 export const SyncRequestSchema: GenMessage<SyncRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 17);
+  messageDesc(file_drover_v1_agent, 22);
 
 /**
  * What an agent has found wrong with its machine.
@@ -743,7 +915,7 @@ export type Health = Message<"drover.v1.Health"> & {
  * Use `create(HealthSchema)` to create a new message.
  */
 export const HealthSchema: GenMessage<Health> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 18);
+  messageDesc(file_drover_v1_agent, 23);
 
 /**
  * One thing that is wrong.
@@ -785,7 +957,7 @@ export type HealthProblem = Message<"drover.v1.HealthProblem"> & {
  * Use `create(HealthProblemSchema)` to create a new message.
  */
 export const HealthProblemSchema: GenMessage<HealthProblem> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 19);
+  messageDesc(file_drover_v1_agent, 24);
 
 /**
  * What is fetched to a machine no more.
@@ -804,7 +976,7 @@ export type HeldInputs = Message<"drover.v1.HeldInputs"> & {
  * Use `create(HeldInputsSchema)` to create a new message.
  */
 export const HeldInputsSchema: GenMessage<HeldInputs> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 20);
+  messageDesc(file_drover_v1_agent, 25);
 
 /**
  * A blob, or a folder by its manifest.
@@ -828,7 +1000,7 @@ export type HeldInput = Message<"drover.v1.HeldInput"> & {
  * Use `create(HeldInputSchema)` to create a new message.
  */
 export const HeldInputSchema: GenMessage<HeldInput> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 21);
+  messageDesc(file_drover_v1_agent, 26);
 
 /**
  * A member of a gang, for people.
@@ -854,7 +1026,7 @@ export type GangMember = Message<"drover.v1.GangMember"> & {
  * Use `create(GangMemberSchema)` to create a new message.
  */
 export const GangMemberSchema: GenMessage<GangMember> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 22);
+  messageDesc(file_drover_v1_agent, 27);
 
 /**
  * Where the members of a gang meet.
@@ -885,7 +1057,7 @@ export type GangMaster = Message<"drover.v1.GangMaster"> & {
  * Use `create(GangMasterSchema)` to create a new message.
  */
 export const GangMasterSchema: GenMessage<GangMaster> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 23);
+  messageDesc(file_drover_v1_agent, 28);
 
 /**
  * What a member of a gang must know to meet the others before its command starts.
@@ -949,7 +1121,7 @@ export type GangOrder = Message<"drover.v1.GangOrder"> & {
  * Use `create(GangOrderSchema)` to create a new message.
  */
 export const GangOrderSchema: GenMessage<GangOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 24);
+  messageDesc(file_drover_v1_agent, 29);
 
 /**
  * A device an attempt may use.
@@ -975,7 +1147,7 @@ export type DeviceGrant = Message<"drover.v1.DeviceGrant"> & {
  * Use `create(DeviceGrantSchema)` to create a new message.
  */
 export const DeviceGrantSchema: GenMessage<DeviceGrant> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 25);
+  messageDesc(file_drover_v1_agent, 30);
 
 /**
  * Everything an agent needs to run one attempt.
@@ -1149,7 +1321,7 @@ export type AttemptOrder = Message<"drover.v1.AttemptOrder"> & {
  * Use `create(AttemptOrderSchema)` to create a new message.
  */
 export const AttemptOrderSchema: GenMessage<AttemptOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 26);
+  messageDesc(file_drover_v1_agent, 31);
 
 /**
  * Ends one attempt.
@@ -1180,7 +1352,7 @@ export type StopOrder = Message<"drover.v1.StopOrder"> & {
  * Use `create(StopOrderSchema)` to create a new message.
  */
 export const StopOrderSchema: GenMessage<StopOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 27);
+  messageDesc(file_drover_v1_agent, 32);
 
 /**
  * Asks the agent to dial a gateway.
@@ -1206,7 +1378,7 @@ export type TunnelOrder = Message<"drover.v1.TunnelOrder"> & {
  * Use `create(TunnelOrderSchema)` to create a new message.
  */
 export const TunnelOrderSchema: GenMessage<TunnelOrder> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 28);
+  messageDesc(file_drover_v1_agent, 33);
 
 /**
  * What should be. An agent ignores an answer with a lower (epoch, generation) than it has seen.
@@ -1274,7 +1446,7 @@ export type SyncResponse = Message<"drover.v1.SyncResponse"> & {
  * Use `create(SyncResponseSchema)` to create a new message.
  */
 export const SyncResponseSchema: GenMessage<SyncResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 29);
+  messageDesc(file_drover_v1_agent, 34);
 
 /**
  * A run of bytes of one attempt's output.
@@ -1317,7 +1489,7 @@ export type LogChunk = Message<"drover.v1.LogChunk"> & {
  * Use `create(LogChunkSchema)` to create a new message.
  */
 export const LogChunkSchema: GenMessage<LogChunk> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 30);
+  messageDesc(file_drover_v1_agent, 35);
 
 /**
  * Output to store.
@@ -1336,7 +1508,7 @@ export type AppendLogsRequest = Message<"drover.v1.AppendLogsRequest"> & {
  * Use `create(AppendLogsRequestSchema)` to create a new message.
  */
 export const AppendLogsRequestSchema: GenMessage<AppendLogsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 31);
+  messageDesc(file_drover_v1_agent, 36);
 
 /**
  * Everything below `offset` is on disk at the controller.
@@ -1365,7 +1537,7 @@ export type LogAck = Message<"drover.v1.LogAck"> & {
  * Use `create(LogAckSchema)` to create a new message.
  */
 export const LogAckSchema: GenMessage<LogAck> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 32);
+  messageDesc(file_drover_v1_agent, 37);
 
 /**
  * One per chunk sent, in order.
@@ -1384,11 +1556,11 @@ export type AppendLogsResponse = Message<"drover.v1.AppendLogsResponse"> & {
  * Use `create(AppendLogsResponseSchema)` to create a new message.
  */
 export const AppendLogsResponseSchema: GenMessage<AppendLogsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_v1_agent, 33);
+  messageDesc(file_drover_v1_agent, 38);
 
 /**
- * Called by agents only. Metadata: `authorization: Bearer <join token>` for Join, the worker token
- * that Join returned for the others.
+ * Called by agents and connectors only. Metadata: `authorization: Bearer <join token>` for Join and
+ * ExchangeCommands, the worker token that Join returned for the others.
  *
  * @generated from service drover.v1.Agent
  */
@@ -1462,6 +1634,16 @@ export const Agent: GenService<{
     methodKind: "unary";
     input: typeof AttemptAccessRequestSchema;
     output: typeof AttemptAccessResponseSchema;
+  },
+  /**
+   * A connector on a login node brings what commands said and fetches others; held when `wait`.
+   *
+   * @generated from rpc drover.v1.Agent.ExchangeCommands
+   */
+  exchangeCommands: {
+    methodKind: "unary";
+    input: typeof ExchangeCommandsRequestSchema;
+    output: typeof ExchangeCommandsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_drover_v1_agent, 0);
