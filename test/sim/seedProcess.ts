@@ -42,7 +42,7 @@ process.on('message', (message: Range | 'stop') => {
 });
 process.on('disconnect', () => process.exit(1));
 
-/** Not of the code under test: else a promise that is rejected is a finding, and the run goes on. */
+/** Of the simulator itself: a rejection in the code under test is a finding, and seeds go on. */
 function failed(error: unknown): void {
   console.error(error);
   process.exit(1);

@@ -14,6 +14,12 @@ const LONGEST_UNOWNED_MS = 5 * 60_000;
 const WANTED = new Set(['INTENDED', 'REQUESTED', 'BOOTING', 'PROBING', 'JOINED', 'DRAINING']);
 const AT_WORK = new Set(['JOINED', 'DRAINING', 'DESTROYING']);
 
+interface Pool {
+  name: string;
+  /** Its machines carry the label of their intent. */
+  labels: boolean;
+}
+
 export class OwnedChecker {
   readonly #mirror: Mirror;
   /** By machine: for how long it has been nobody's. */
@@ -35,8 +41,9 @@ export class OwnedChecker {
   }
 
   /** Called every few moments; while nobody is `able` to do anything, no time counts. */
-  look(account: FakeAccount, labels: boolean, able: boolean, nowMs: number): void {
-    const owned = this.#owned(account, labels);
+  look(account: FakeAccount, pool: Pool, able: boolean, nowMs: number): void {
+    const { labels } = pool;
+    const owned = this.#owned(account, pool);
     const passedMs = nowMs - (this.#lookedAtMs.get(account) ?? nowMs);
     this.#lookedAtMs.set(account, nowMs);
     for (const machine of account.existing()) {
@@ -80,12 +87,12 @@ export class OwnedChecker {
   }
 
   /** Each instance owns one machine: the one it knows, else the first with its label. */
-  #owned(account: FakeAccount, labels: boolean): Set<FakeMachine> {
+  #owned(account: FakeAccount, { name, labels }: Pool): Set<FakeMachine> {
     const owned = new Set<FakeMachine>();
     const existing = account.existing();
     const waiting: InstanceRow[] = [];
     for (const row of this.#mirror.instances.values()) {
-      if (row.ended_at_ms !== null) continue;
+      if (row.ended_at_ms !== null || row.pool !== name) continue;
       const machine =
         existing.find(({ handle }) => handle === row.handle) ??
         (labels ? existing.find(({ order }) => order.label === row.id) : undefined);
