@@ -78,6 +78,12 @@ test-slurm: setup system-packages ## Pools of a real two-node Slurm (LONG=1: the
 check-tls: setup system-packages ## testssl.sh, all of its checks, on the gateway's TLS listener
 	TESTSSL=all vitest run test/system/testssl.test.ts $(ARGS)
 
+check-apptainer: setup ## Jobs in images by a real Apptainer, which Debian's unstable has
+	@tools/system-packages.sh podman runc busybox-static docker-registry squashfs-tools squashfuse \
+	  fuse-overlayfs patchelf xz-utils
+	tools/get-apptainer.sh .cache/apptainer
+	APPTAINER=.cache/apptainer/usr/bin vitest run test/e2e/apptainer.test.ts $(ARGS)
+
 check-gpu: setup ## What only a machine with an NVIDIA GPU and PyTorch can show
 	@test/gpu/check.sh
 
@@ -116,7 +122,7 @@ python-packages: ## Install what tests need from PyPI into .cache/python
 	  flask-cors==6.0.2 PyYAML==6.0.3 py-partiql-parser==0.6.3
 	@tools/python-packages.sh mail aiosmtpd==1.4.6
 	@tools/python-packages.sh inside jupyterlab==4.6.6 py-spy==0.4.3
-	@tools/python-packages.sh environments uv==0.13.7
+	@tools/python-packages.sh environments uv==0.13.7 py-rattler==0.28.0
 	@tools/python-packages.sh api schemathesis==4.32.5 openapi-spec-validator==0.9.0
 	@tools/python-packages.sh grpc grpcio==1.85.1 grpcio-tools==1.85.1 \
 	  grpcio-status==1.85.1
@@ -136,7 +142,7 @@ help: ## This list
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: up setup cli-bundle test check fmt gen sim sim-provision sim-fleet soak bench-jobs
-.PHONY: bench-scheduler
+.PHONY: bench-scheduler check-apptainer check-gpu
 .PHONY: proof-torch fuzz-api bench-edge check-tls test-slurm bench-slurm agent-bundle
 .PHONY: bench-placement bench-blobs system-packages python-packages client-package lock clean help
 

@@ -1,45 +1,36 @@
 /** The same jobs, one submission each, on an agent that a Slurm pool booted on that node. */
-import { writeFileSync } from 'node:fs';
-import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { DROVER } from '../../test/support/processes.ts';
-import { startServer, type TestServer } from '../../test/support/server.ts';
+import type { TestServer } from '../../test/support/server.ts';
 import type { Slurm } from '../../test/support/slurm.ts';
+import { startSlurmCluster } from '../../test/support/slurmCluster.ts';
 import type { Measured } from './main.ts';
 
 const CALLS_AT_ONCE = 8;
 const LOOK_MS = 20;
+const WARM_UP = 20;
+/** The node that the other half uses, whole. */
+const NODE = {
+  max: 1,
+  largestWorker: { cpus: 16, memoryBytes: 4 * 1024 ** 3, gpus: 4 },
+  slurm: { options: ['--nodelist=n1', '--cpus-per-task=16', '--gres=gpu:4', '--mem=4G'] },
+};
 
 export async function throughDrover(slurm: Slurm, jobs: number, gpus: number): Promise<Measured> {
-  const server = await startServer();
+  const cluster = await startSlurmCluster({ on: slurm, pools: { node: NODE } });
+  const { server } = cluster;
   try {
     const begun = performance.now();
-    await bootAgent(slurm, server);
-    const bootedS = (performance.now() - begun) / 1000;
     // The first starts of an agent cost more than those that follow, on any machine.
-    await runAll(server, 20, gpus);
+    await runAll(server, WARM_UP, gpus);
+    const bootedS = (performance.now() - begun) / 1000;
     const seconds = await runAll(server, jobs, gpus);
-    await endAllocation(slurm);
-    return { seconds, note: `the allocation's agent had joined after ${bootedS.toFixed(2)} s` };
+    const allocations = (await slurm.jobs()).filter(({ name }) => name.includes('-node.')).length;
+    if (allocations !== 1) throw new Error(`it took ${allocations} allocations`);
+    const note = `one allocation, whose agent came and did ${WARM_UP} jobs in`;
+    return { seconds, note: `${note} ${bootedS.toFixed(1)} s` };
   } finally {
-    await server.close();
+    await cluster.close();
   }
-}
-
-async function bootAgent(slurm: Slurm, server: TestServer): Promise<void> {
-  const script = path.join(slurm.root, 'agent.sh');
-  const agent = [DROVER, 'agent', '--join', server.url, '--data', `${server.root}/agent`];
-  const lines = ['#!/bin/bash', `exec ${agent.join(' ')} --resources cpus=16,mem=4Gi,gpus=4:A100`];
-  writeFileSync(script, `${lines.join('\n')}\n`);
-  const size = ['--nodelist=n1', '--cpus-per-task=16', '--gres=gpu:4', '--mem=4G'];
-  const settings = ['--output', path.join(slurm.root, 'agent.log')];
-  const secret = `--export=ALL,DROVER_JOIN_TOKEN=${server.joinToken}`;
-  await slurm.ask('sbatch', ...size, ...settings, secret, script);
-  await server.online(1);
-}
-
-async function endAllocation(slurm: Slurm): Promise<void> {
-  for (const { id } of await slurm.liveJobs()) await slurm.ask('scancel', id);
 }
 
 /** From the first submission until the last has succeeded. */

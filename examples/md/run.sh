@@ -9,7 +9,8 @@ number=${number:-0}
 # Its checkpoint and its output files belong together. The checkpoint is copied first: GROMACS cuts
 # files that are longer than it knows, and refuses shorter ones.
 save() {
-  [ md.cpt -nt "$saved/save-$number/md.cpt" ] || return 0
+  [ -e md.cpt ] || return 0
+  [ "$number" = 0 ] || [ md.cpt -nt "$saved/save-$number/md.cpt" ] || return 0
   rm -rf "$saved/next.tmp"
   mkdir "$saved/next.tmp"
   cp -p md.cpt "$saved/next.tmp"
@@ -19,8 +20,8 @@ save() {
   number=$((number + 1))
 }
 
-# One thread and -reprod: the same bits in every run. A checkpoint every second is for this example.
-gmx -quiet mdrun -deffnm md -nt 1 -reprod -cpi md.cpt -cpt 0.015 &
+# One thread and -reprod: the same bits in every run. Checkpoints this often are for this example.
+gmx -quiet mdrun -deffnm md -nt 1 -reprod -cpi md.cpt -cpt 0.005 &
 mdrun=$!
 stopped=
 trap 'stopped=1; kill -TERM "$mdrun"' TERM

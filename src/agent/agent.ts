@@ -97,7 +97,6 @@ export function startAgent(options: AgentOptions): Agent {
   let newest = 0;
   let sendSoon = false;
   const description = describe(options.registration);
-
   const saved = options.identityFile.load();
   /** Joins once more although it is a worker already; not if that is refused. */
   let tellAgain = saved !== null && saved.told !== description && options.joinToken !== null;
@@ -151,7 +150,8 @@ export function startAgent(options: AgentOptions): Agent {
         hint: 'start it with: drover agent --join URL TOKEN',
       });
     }
-    const reply = await transport.join(options.joinToken, options.registration);
+    const fresh = !saved && !timers && runtime.list().length === 0;
+    const reply = await transport.join(options.joinToken, { ...options.registration, fresh });
     if (closed) return;
     const { worker, token, clusterId } = reply;
     identity = { worker, token, clusterId, starts: 1, told: description };

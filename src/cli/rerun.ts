@@ -1,22 +1,23 @@
 /** drover rerun: the same job once more, or with something changed. */
-import { randomUUID } from 'node:crypto';
 import path from 'node:path';
 import type { SubmittedSpec } from '../protocol/jobSpec.ts';
 import { UsageError, type OptionTable } from './args.ts';
 import { BUNDLE_OPTION } from './bundle/bringCode.ts';
 import { bringParts } from './bundle/bringParts.ts';
 import { defineCommand, takePositionals } from './command.ts';
-import { EXIT } from './exitCodes.ts';
+import { runToEnd, submitOnly } from './run.ts';
 
 const options = {
   set: { kind: 'list', value: 'KEY=VALUE', help: 'change this: env.LR=0.1, resources.ports=2' },
   'bundle-limit': BUNDLE_OPTION,
+  follow: { kind: 'flag', short: 'f', help: 'follow its log and exit with its code, as run does' },
+  detach: { kind: 'flag', short: 'd', help: 'print the id and return at once (as without it)' },
 } as const satisfies OptionTable;
 
 export const rerunCommand = defineCommand({
   name: 'rerun',
   summary: 'Run a job again: same code, same data, or with something changed',
-  usage: ['rerun ID [--set KEY=VALUE …]'],
+  usage: ['rerun ID [--set KEY=VALUE …] [-f]'],
   options,
   details:
     'Prints the new id. Keys are those of `drover job ID --capsule`; an empty value takes the\n' +
@@ -26,13 +27,13 @@ export const rerunCommand = defineCommand({
     '  drover diff JOB $(drover rerun JOB --set workdir=.)',
   async run(parsed, context) {
     const [id] = takePositionals(parsed, ['ID']);
+    const { follow, detach } = parsed.options;
+    if (follow && detach) throw new UsageError('--follow and --detach exclude each other');
     const client = context.client();
     const { spec } = await client.capsule(id!);
     const changed = withChanges(spec, parsed.options.set);
     const [brought] = await bringParts(context, [changed], parsed.options['bundle-limit']);
-    const submitted = await client.submitJob(brought!, randomUUID());
-    await (context.json ? context.printJson(submitted) : context.print(submitted.id));
-    return EXIT.ok;
+    return follow ? runToEnd(context, client, brought!) : submitOnly(context, client, brought!);
   },
 });
 

@@ -137,7 +137,7 @@ function isSet(value: unknown): boolean {
   return value !== undefined && value !== false;
 }
 
-async function submitOnly(
+export async function submitOnly(
   context: CommandContext,
   client: DroverClient,
   spec: SubmittedSpec,
@@ -147,7 +147,7 @@ async function submitOnly(
   return EXIT.ok;
 }
 
-async function runToEnd(
+export async function runToEnd(
   context: CommandContext,
   client: DroverClient,
   spec: SubmittedSpec,

@@ -70,7 +70,7 @@ export function createAgents(options: AgentsOptions): Agents {
   async function join(joinToken: string, request: JoinRequest): Promise<JoinReply> {
     const ticket = ticketOf(joinToken);
     const secret = newSecret('drw', random);
-    const { capabilities, instance: handle, host = request.name, ...registration } = request;
+    const { capabilities, instance: handle, host = request.name, fresh, ...registration } = request;
     const result = mutate({
       kind: 'join',
       worker: {
@@ -88,6 +88,7 @@ export function createAgents(options: AgentsOptions): Agents {
         tokenHash: hashSecret(secret),
       },
       maxLiveWorkers: ticket.maxLiveWorkers,
+      fresh: fresh ?? false,
       ...(ticket.instance && instanceJoin(ticket.instance)),
       ...(ticket.byHandle && handle !== undefined && { handle }),
     });

@@ -8,7 +8,7 @@ import type { JobSpec } from '../model/job.ts';
 import type { PlanView } from '../protocol/budgets.ts';
 import type { Coordinator } from '../protocol/coordinator.ts';
 import type { PolicySource } from '../protocol/policy.ts';
-import { requestOf } from '../state/requests.ts';
+import { inputHashesOf, requestOf } from '../state/requests.ts';
 import type { State } from '../state/state.ts';
 import type { Committer } from './committer.ts';
 import type { Planner } from './planner.ts';
@@ -41,7 +41,7 @@ export function createPlan(options: PlanOptions): Pick<Coordinator, 'plan'> {
           neverFits({ ...spec, pool: name }, pools, state.pools) === null,
       );
       await settled();
-      const previews = await planner.preview(request, clock.now());
+      const previews = await planner.preview(request, clock.now(), inputHashesOf(spec) ?? []);
       const found = usable.map((pool) =>
         optionIn(
           pool,

@@ -20,7 +20,11 @@ export interface Planner {
   /** What fits no worker there is, as of the last plan, at these prices of pools. */
   demand(prices: ReadonlyMap<string, Price>): Promise<Demand[]>;
   /** Where something would go if it were submitted now. */
-  preview(request: PlacementRequest, nowMs: number): Promise<PoolPreview[]>;
+  preview(
+    request: PlacementRequest,
+    nowMs: number,
+    inputs?: readonly string[],
+  ): Promise<PoolPreview[]>;
 }
 
 export interface PlannerWhy {
@@ -49,8 +53,8 @@ export function createPlanner(random: Random, policy: SchedulePolicy = DEFAULT_P
     async demand(prices) {
       return demandOf(view, prices);
     },
-    async preview(request, nowMs) {
-      return previewPlacement(view, request, nowMs);
+    async preview(request, nowMs, inputs) {
+      return previewPlacement(view, request, nowMs, inputs);
     },
   };
 }

@@ -43,5 +43,7 @@ export const joinRequest = z.strictObject({
   host: text.optional(),
   /** What its provider calls the instance it runs in; left out: it came by itself. */
   instance: text.optional(),
+  /** It has an empty disk: nothing runs there, and it remembers no earlier join. */
+  fresh: z.boolean().optional(),
 });
 export type JoinRequest = z.infer<typeof joinRequest>;

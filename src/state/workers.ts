@@ -65,6 +65,10 @@ function supersede(state: State, live: LiveWorker, mutation: Join, nowMs: number
   if (worker.state === 'SUSPECT') worker.state = moveWorker('recover', worker.state);
   // What ran there before is settled by its next syncs, which list it or do not. A new boot id is
   // no proof: a join may come late, and a machine that restarted need not have joined again since.
+  // An instance with an empty disk is: its provider has started it anew.
+  if (mutation.fresh && worker.instance !== null) {
+    loseAll(state, live, 'its machine was started anew by the provider', nowMs);
+  }
   live.capacity = new Capacity(worker.resources);
   for (const uid of live.attempts.keys()) {
     const claim = state.claims.get(uid);

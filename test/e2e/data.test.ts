@@ -55,6 +55,8 @@ test('data by name: what the name meant at submission is what a rerun gets', asy
   const newer = await ok('run', '--input', 'd=data:set', '--', 'sh', '-c', script);
   await journey.ended(again);
   expect([await ok('logs', again), newer]).toEqual(['version 1', 'version 2']);
+  expect(await ok('rerun', first, '-f')).toBe('version 1');
+  expect((await drover('rerun', first, '-f', '-d')).stderr).toContain('exclude each other');
   expect(await ok('data', 'ls')).toMatch(/^NAME .*\nset +2 /);
   const { code, stdout } = await drover('diff', first, again);
   expect([code, stdout]).toEqual([1, expect.stringMatching(/^spec +env\.SEED +- +7$/m)]);

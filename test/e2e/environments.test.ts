@@ -1,14 +1,18 @@
-/** What jobs run in without an image: lock files by real pip and uv, modules by the real thing. */
+/**
+ * What jobs run in without an image: lock files by real pip, uv and py-rattler, modules by the real
+ * thing.
+ */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ROOT, startJourney, type Ended, type Journey } from '../support/journey.ts';
-import { uvProgram } from '../support/python.ts';
+import { makeChannel } from '../support/condaChannel.ts';
+import { environmentPython } from '../support/python.ts';
 import { makeWheel } from '../support/wheels.ts';
 
-const uv = uvProgram();
+const programs = environmentPython();
 const hasModules = modulesAreHere();
 const folder = mkdtempSync(path.join(tmpdir(), 'drover-e2e-environments-'));
 const wheels = path.join(folder, 'wheels');
@@ -50,6 +54,9 @@ const run = (...args: string[]): Promise<Ended> =>
   journey.start(['run', ...args], { cwd: folder }).ended;
 const python = (code: string): string[] => ['--', 'python3', '-c', code];
 const built = (): string[] => readdirSync(path.join(journey.dir, 'agent', 'environments'));
+const ACTIVATION = {
+  'etc/conda/activate.d/meadow.sh': 'echo hello\nexport MEADOW=$CONDA_PREFIX/share/meadow\n',
+};
 const SHOW = 'import sheep, sys; print(sheep.VERSION, sys.prefix)';
 
 test('a requirements.txt that goes along is built once, also by two at a time', async () => {
@@ -103,8 +110,12 @@ test('a lock file that does not resolve is named, and nothing half built is left
   const local = await run('--workdir', './local', '--', 'true');
   expect(local.stderr).toContain('requirements.txt line 1 installs a folder (-e .)');
   write('conda/environment.yml', 'dependencies: [python]\n');
-  const conda = await run('--workdir', './conda', '--', 'true');
-  expect(conda.stderr).toContain('this worker lacks micromamba, mamba or conda');
+  const offline = ['--env', 'PIP_NO_INDEX=1', '--env', 'PIP_FIND_LINKS='];
+  const conda = await run('--workdir', './conda', ...offline, '--', 'true');
+  expect(conda.stderr).toContain('this worker lacks micromamba, mamba or conda, and py-rattler');
+  write('conda/environment.yml', 'dependencies: [{pip: [-e .]}]\n');
+  const folders = await run('--workdir', './conda', '--', 'true');
+  expect(folders.stderr).toContain('environment.yml installs a file or folder (-e .)');
   const named = await run('--workdir', './broken', '--lock', 'other.txt', '--', 'true');
   expect(named.stderr).toContain('there is no lock file other.txt');
   const none = await run('--lock', 'auto', '--', 'true');
@@ -112,16 +123,49 @@ test('a lock file that does not resolve is named, and nothing half built is left
   expect(built()).toEqual(before);
 });
 
-test.runIf(uv)('a uv.lock: the locked versions, and the project itself by its path', async () => {
-  write('project/pyproject.toml', pyproject());
-  write('project/src/shepherd.py', 'NAME = "shepherd"\n');
-  execFileSync(uv!, ['lock', '--quiet'], { cwd: path.join(folder, 'project') });
-  const show = 'import sheep, shepherd; print(sheep.VERSION, shepherd.NAME)';
-  const { code, stdout, stderr } = await run(
-    ...['--workdir', './project', '--env', `PATH=${process.env['PATH']}:${path.dirname(uv!)}`],
-    ...python(show),
-  );
-  expect([code, stdout, stderr]).toEqual([0, '1.0 shepherd\n', '']);
+test.runIf(programs)(
+  'a uv.lock: the locked versions, and the project itself by its path',
+  async () => {
+    write('project/pyproject.toml', pyproject());
+    write('project/src/shepherd.py', 'NAME = "shepherd"\n');
+    execFileSync(path.join(programs!, 'uv'), ['lock', '--quiet'], {
+      cwd: path.join(folder, 'project'),
+    });
+    const show = 'import sheep, shepherd; print(sheep.VERSION, shepherd.NAME)';
+    const { code, stdout, stderr } = await run(
+      ...['--workdir', './project', '--env', `PATH=${process.env['PATH']}:${programs}`],
+      ...python(show),
+    );
+    expect([code, stdout, stderr]).toEqual([0, '1.0 shepherd\n', '']);
+  },
+);
+
+test.runIf(programs)('an environment.yml is solved, built once, activated and run', async () => {
+  const channel = path.join(folder, 'channel');
+  makeChannel(channel, [
+    { name: 'sheep', version: '1.0', depends: ['meadow >=1'], files: sheep('1.0') },
+    { name: 'sheep', version: '2.0', depends: ['meadow >=3'], files: sheep('2.0') },
+    { name: 'meadow', version: '1.2', files: { 'share/meadow': 'green\n', ...ACTIVATION } },
+  ]);
+  const environment = `channels: ['file://${channel}']\ndependencies: [sheep]\n`;
+  write('flock/environment.yml', `${environment}variables: {DOG: rex}\n`);
+  const before = built().length;
+  const PATH = `PATH=${programs}:${process.env['PATH']}`;
+  const flags = ['--workdir', './flock', '--env', PATH, '--', 'sheep'];
+  const two = await Promise.all([run(...flags), run(...flags)]);
+  for (const { code, stdout, stderr } of two) {
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(/^1\.0 rex .*environments.*\/env\/share\/meadow\ngreen\n$/);
+  }
+  expect(built()).toHaveLength(before + 1);
+  write('flock/environment.yml', environment.replace('[sheep]', '["sheep>=2"]'));
+  const { code, stderr } = await run(...flags);
+  expect(code).not.toBe(0);
+  expect(stderr).toContain('its environment could not be built from environment.yml');
+  expect(stderr).toMatch(/meadow >=3/);
+  write('flock/environment.yml', `${environment}  - nothing\n`);
+  expect((await run(...flags)).stderr).toContain('environment.yml is no environment');
+  expect(built()).toHaveLength(before + 1);
 });
 
 test.runIf(hasModules)('modules are loaded; one that is not there is named', async () => {
@@ -139,6 +183,11 @@ test('an image where nothing starts one waits, and says what would help', async 
   const why = await journey.drover('why', id);
   expect(why.stdout).toMatch(/can start images/);
 });
+
+/** A program that shows what its environment set. */
+function sheep(version: string): Record<string, string> {
+  return { 'bin/sheep': `#!/bin/sh\necho ${version} $DOG $MEADOW\ncat $MEADOW\n` };
+}
 
 function pyproject(): string {
   return [

@@ -42,7 +42,8 @@ describe.runIf(isHere)('molecular dynamics on Slurm', () => {
     const steps = guide.steps.filter(({ commands }) => commands !== 'make up\n');
     expect(steps.length).toBeGreaterThan(4);
     const { SLURM_CONF = '', PATH = '' } = slurm.env();
-    await follow(steps, { env: { HOME: journey.home, SLURM_CONF, PATH } });
+    const env = { HOME: journey.home, SLURM_CONF, PATH };
+    await follow(steps, { env, limitMs: 240_000 });
   }, 300_000);
 });
 

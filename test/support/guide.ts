@@ -4,6 +4,8 @@ import path from 'node:path';
 import { expect } from 'vitest';
 import { ROOT, type, type TypeOptions } from './journey.ts';
 
+const LIMIT_MS = 150_000;
+
 interface Step {
   line: number;
   commands: string;
@@ -32,7 +34,7 @@ export function readGuide(name: string): Guide {
 /** In one shell for all, so that variables stay; every line that the page shows must come. */
 export async function follow(
   steps: readonly Step[],
-  options: TypeOptions & { replace?: Record<string, string>; atTheEnd?: string },
+  options: TypeOptions & { replace?: Record<string, string>; atTheEnd?: string; limitMs?: number },
 ): Promise<void> {
   // Marks tell the blocks apart.
   let script = steps.map(({ commands, line }) => `echo "== ${line}"\n${commands}`).join('');
@@ -40,7 +42,11 @@ export async function follow(
     script = script.replaceAll(from, to);
   }
   const all = `exec 2>&1\n${script}\n${options.atTheEnd ?? ''}`;
-  const { stdout } = await type('/bin/bash', ['-e', '-c', all], options).ended;
+  const shell = type('/bin/bash', ['-e', '-c', all], options);
+  // So that a command that hangs is seen in what is shown until then.
+  const limit = setTimeout(() => shell.child.kill('SIGKILL'), options.limitMs ?? LIMIT_MS);
+  const { stdout } = await shell.ended;
+  clearTimeout(limit);
   const parts = new Map(
     stdout
       .split(/^== /m)

@@ -2,12 +2,12 @@
  * Faults for jobs that save what they do: their processes, their machine and its agent are killed
  * at random, seeded, until enough attempts have ended by it.
  */
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { seededRandom } from '../../src/lib/random.ts';
+import { seededRandom, type Random } from '../../src/lib/random.ts';
 import type { AttemptView } from '../../src/protocol/jobs.ts';
-import { killPid, processesOf } from './processes.ts';
+import { isAlive, killPid, processesOf } from './processes.ts';
 import type { TestAgent, TestServer } from './server.ts';
 import { until } from './wait.ts';
 
@@ -21,44 +21,85 @@ export interface Killing {
   /** Attempts that must have ended by a fault. */
   kills: number;
   seed: number;
-  /** How long an attempt runs before it is hit, at most. */
+  /** How long an attempt works before it is hit, at most. */
   longestMs: number;
   say: (line: string) => void;
 }
 
-/** Returns how often each was done. */
-export async function killAtRandom(options: Killing): Promise<Record<Fault, number>> {
+export interface Kills {
+  done: Record<Fault, number>;
+  /** Those that hit a command which had begun to work, not one that was still loading. */
+  atWork: number;
+}
+
+/** How long it waits for a command to begin its work; then it is hit whatever it does. */
+const BEGIN_MS = 30_000;
+/** So many of the faults wait for that; the others come at any time, as faults do. */
+const WAITING_SHARE = 0.8;
+
+export async function killAtRandom(options: Killing): Promise<Kills> {
   const { server, job, kills, longestMs, say } = options;
   const random = seededRandom(options.seed);
+  const began = Date.now();
+  const deck = shuffledFaults(kills, random);
   const done: Record<Fault, number> = { group: 0, machine: 0, paused: 0, agent: 0 };
   const hit = new Set<string>();
-  let ended = 0;
-  while (ended < kills) {
+  let atWork = 0;
+  while (hit.size < kills) {
     const attempt = await until(`an attempt of ${job} runs`, async () => {
       const running = (await server.attempts(job)).filter(
         ({ uid, state }) => state === 'RUNNING' && !hit.has(uid),
       );
       return running[Math.floor(random.next() * running.length)];
     });
-    await delay(100 + random.next() * longestMs);
-    const fault = drawFault(random.next(), done);
     const agent = options.agents.find((one) => one.taskPid(attempt.uid) !== undefined);
     if (!agent) continue;
-    say(`${fault}: ${attempt.task}#${attempt.n} on ${agent.name}`);
+    if (random.next() < WAITING_SHARE) await beginning(agent, attempt.uid);
+    await delay(random.next() * longestMs);
+    const fault = random.next() < 0.1 ? 'agent' : deck[hit.size]!;
+    const worked = hasBegun(agent, attempt.uid);
     if (!(await hurt(server, agent, attempt, fault))) continue;
     done[fault]++;
+    const seconds = ((Date.now() - began) / 1000).toFixed(1);
+    const what = worked ? 'at work' : 'still loading';
+    say(`${seconds} s, ${fault}: ${attempt.task}#${attempt.n} on ${agent.name}, ${what}`);
     if (fault === 'agent') continue;
     hit.add(attempt.uid);
-    ended++;
+    if (worked) atWork++;
   }
-  return done;
+  const total = Object.entries(done).map(([fault, count]) => `${fault} ${count}`);
+  say(`${kills} attempts killed (${total.join(', ')}), ${atWork} of them at work`);
+  return { done, atWork };
 }
 
-/** Mostly what ends an attempt; the pause costs a whole lease and comes once in a run. */
-function drawFault(drawn: number, { paused }: Record<Fault, number>): Fault {
-  if (drawn < 0.1) return 'agent';
-  if (drawn < 0.3 && paused === 0) return 'paused';
-  return drawn < 0.65 ? 'group' : 'machine';
+/**
+ * One pause, which costs a whole lease, then as many of each other kind, in any order: a task waits
+ * twice as long after each further failure, and after each further interruption, so that ten of a
+ * kind would take minutes.
+ */
+function shuffledFaults(kills: number, random: Random): Fault[] {
+  const faults = Array.from({ length: kills }, (_, at): Fault => {
+    if (at === 0) return 'paused';
+    return at % 2 === 1 ? 'group' : 'machine';
+  });
+  for (let at = faults.length - 1; at > 0; at--) {
+    const other = Math.floor(random.next() * (at + 1));
+    [faults[at], faults[other]] = [faults[other]!, faults[at]!];
+  }
+  return faults;
+}
+
+/** The examples say a line before their first step. */
+function hasBegun(agent: TestAgent, uid: string): boolean {
+  const file = path.join(agent.dataDir, 'attempts', uid, 'stdout');
+  const pid = agent.taskPid(uid);
+  const stat = statSync(file, { throwIfNoEntry: false });
+  return pid !== undefined && isAlive(pid) && (stat?.size ?? 0) > 0;
+}
+
+async function beginning(agent: TestAgent, uid: string): Promise<void> {
+  const patience = Date.now() + BEGIN_MS;
+  while (!hasBegun(agent, uid) && Date.now() < patience) await delay(50);
 }
 
 /** False when it was over before. */
@@ -69,7 +110,7 @@ async function hurt(
   fault: Fault,
 ): Promise<boolean> {
   const pid = agent.taskPid(uid);
-  if (pid === undefined) return false;
+  if (pid === undefined || !isAlive(pid)) return false;
   if (fault === 'group') {
     killPid(-pid, 'SIGKILL');
     return true;

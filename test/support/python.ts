@@ -14,11 +14,12 @@ export function insidePython(): string | undefined {
   return undefined;
 }
 
-/** The real uv; undefined, said out loud, where it is not installed. With CI=true an error. */
-export function uvProgram(): string | undefined {
-  const program = path.join(ROOT, '.cache/python/environments/bin/uv');
-  if (existsSync(program)) return program;
-  const message = 'uv is not installed (make python-packages)';
+/** Where the real uv and a Python with py-rattler are; undefined, said out loud, where not. */
+export function environmentPython(): string | undefined {
+  const bin = path.join(ROOT, '.cache/python/environments/bin');
+  const rattler = globSync('../lib/python3*/site-packages/rattler', { cwd: bin });
+  if (existsSync(path.join(bin, 'uv')) && rattler.length > 0) return bin;
+  const message = 'uv and py-rattler are not installed (make python-packages)';
   if (process.env['CI'] === 'true') throw new Error(message);
   console.warn(`NOT TESTED: ${message}`);
   return undefined;

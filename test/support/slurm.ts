@@ -19,7 +19,7 @@ import {
 import { processesOn } from './slurmProcesses.ts';
 import { until } from './wait.ts';
 
-export interface Ran {
+interface Ran {
   code: number;
   stdout: string;
   stderr: string;

@@ -17,6 +17,8 @@ export interface SlurmClusterOptions {
   /** More sites beside `lab`. */
   sites?: Record<string, object>;
   slurm?: SlurmConf;
+  /** One that runs already, and that is left running. */
+  on?: Slurm;
   env?: Record<string, string>;
 }
 
@@ -37,10 +39,13 @@ export interface SlurmCluster {
 const QUICK = { cooldownMs: 200, pollMs: 300, idleTimeoutMs: 600_000, bootTimeoutMs: 60_000 };
 
 export async function startSlurmCluster(options: SlurmClusterOptions): Promise<SlurmCluster> {
-  const slurm = await startSlurm(options.slurm);
+  const slurm = options.on ?? (await startSlurm(options.slurm));
+  const closeSlurm = async (): Promise<void> => {
+    if (!options.on) await slurm.close();
+  };
   const config = path.join(slurm.root, 'drover.yaml');
   const scratch = path.join(slurm.root, 'scratch');
-  mkdirSync(scratch);
+  mkdirSync(scratch, { recursive: true });
   const pools = Object.entries(options.pools).map(([name, draft]) => {
     const where = { site: 'lab', agentCommand: `exec ${DROVER} agent --join "$DROVER_URL"` };
     const folders = { scratch, folder: path.join(slurm.root, 'output') };
@@ -62,12 +67,12 @@ export async function startSlurmCluster(options: SlurmClusterOptions): Promise<S
           await endJobs(slurm, server);
           await server.close();
         } finally {
-          await slurm.close();
+          await closeSlurm();
         }
       },
     };
   } catch (error) {
-    await slurm.close();
+    await closeSlurm();
     throw error;
   }
 }

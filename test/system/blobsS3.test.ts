@@ -1,7 +1,7 @@
 /** Blobs in a bucket, put and fetched through a real server and read back by other S3 clients. */
 import { execFileSync } from 'node:child_process';
 import { hash as digest, randomBytes } from 'node:crypto';
-import { renameSync, rmSync, writeFileSync, readFileSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync, writeFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { S3BlobStore } from '../../src/blobs/s3/s3BlobStore.ts';
@@ -121,6 +121,24 @@ test('an object that boto3 put under its hash is a blob', async () => {
   );
   const got = await call(server, 'GET', blobHashOf(other));
   expect(await got.text()).toBe(other.toString());
+});
+
+test('a prefix of a bucket is a folder for a job, over more than one page', async () => {
+  const names = Array.from({ length: 1050 }, (_, at) => `f${at}`);
+  mkdirSync(path.join(s3.bucketFolder, 'set', 'sub dir'), { recursive: true });
+  for (const name of names) writeFileSync(path.join(s3.bucketFolder, 'set', name), `is ${name}`);
+  boto(s3.endpoint, `s3.put_object(Bucket='${S3_BUCKET}', Key='set/sub dir/é&', Body=b'last')`);
+  server.agent('one');
+  const env = {
+    AWS_ENDPOINT_URL: s3.endpoint,
+    AWS_ACCESS_KEY_ID: S3_KEY,
+    AWS_SECRET_ACCESS_KEY: S3_SECRET,
+  };
+  const script = 'cd $DROVER_INPUTS/set; find . -type f | wc -l; cat f1049 "sub dir/é&"';
+  const inputs = [{ name: 'set', uri: `s3://${S3_BUCKET}/set/` }];
+  const job = await server.submit({ command: ['sh', '-c', script], env, inputs });
+  expect((await server.ended(job)).state).toBe('SUCCEEDED');
+  expect((await server.stdout(job)).trim()).toBe('1051\nis f1049last');
 });
 
 test('checksums are kept: of a small blob, of each part of a large one', async () => {

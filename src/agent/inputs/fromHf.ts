@@ -1,11 +1,8 @@
 /** Inputs from the Hugging Face Hub: a model's or data set's files at one revision. */
-import { mkdir, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
 import { request } from 'undici';
-import { blobHashOf } from '../../model/blob.ts';
-import { manifestText, staysBelow, type ManifestFile } from '../../model/manifest.ts';
+import { staysBelow } from '../../model/manifest.ts';
 import { Unprepared } from '../runtimes/around.ts';
-import { checkHash } from './checkHash.ts';
+import { fetchFolder } from './folder.ts';
 import { fetchFile } from './fromHttp.ts';
 import type { Arrival, Source } from './source.ts';
 
@@ -28,7 +25,7 @@ interface Repository {
 
 /** The revision is looked up once, so that all files are of one commit. */
 export const fromHf: Source = async (arrival) => {
-  const { input, target } = arrival;
+  const { input } = arrival;
   const repository = repositoryOf(arrival);
   const { commit, paths } = await listFiles(arrival, repository);
   const { endpoint, prefix, name, path, headers } = repository;
@@ -39,19 +36,10 @@ export const fromHf: Source = async (arrival) => {
   const below = path === '' ? '' : `${path.replace(/\/+$/, '')}/`;
   const wanted = paths.filter((one) => one.startsWith(below));
   if (wanted.length === 0) throw new Unprepared(`input ${input.name}: ${input.uri} has no ${path}`);
-  const files: ManifestFile[] = [];
-  for (const one of wanted) {
-    const at = join(target, one.slice(below.length));
-    await mkdir(dirname(at), { recursive: true });
-    const file = { ...arrival, target: at, input: { ...input, hash: '' } };
-    const hash = await fetchFile(file, { url: urlOf(one), headers });
-    const { size } = await stat(at);
-    files.push({ path: one.slice(below.length), hash, size, executable: false } as ManifestFile);
-  }
-  const manifest = manifestText({ version: 1, files, links: [], folders: [] });
-  const found = blobHashOf(Buffer.from(manifest));
-  checkHash(input, found);
-  return found;
+  const names = wanted.map((one) => one.slice(below.length));
+  return fetchFolder(arrival, names, (own, one) =>
+    fetchFile(own, { url: urlOf(below + one), headers }),
+  );
 };
 
 function repositoryOf({ input: { name: input, uri }, env }: Arrival): Repository {

@@ -1,7 +1,8 @@
 /** Inputs that the machine has: a file whose bytes are cached, a path used where it lies. */
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream, statSync, type Stats } from 'node:fs';
-import { symlink } from 'node:fs/promises';
+import { opendir, symlink } from 'node:fs/promises';
+import { join, relative } from 'node:path';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
@@ -10,17 +11,38 @@ import { hashFile } from '../../protocol/blobClient.ts';
 import { linkReadOnly } from '../cache/place.ts';
 import { Unprepared } from '../runtimes/around.ts';
 import { checkHash } from './checkHash.ts';
+import { FOLDER_FILES, fetchFolder } from './folder.ts';
 import type { Arrival, Source } from './source.ts';
 
-/** Read whole each time: it is the machine's own disk, and nothing tells that it did not change. */
+/** A file, or the files of a folder. */
 export const fromFile: Source = async (arrival) => {
-  const { input, cache, target, signal } = arrival;
   const path = pathIn(arrival);
-  const stat = look(arrival, path);
-  if (!stat.isFile()) {
-    const hint = 'take pool:// for a folder of the host, or `drover data put` to have a copy';
-    throw new Unprepared(`input ${input.name}: ${path} is not a file; ${hint}`);
+  if (!look(arrival, path).isDirectory()) return copyFile(arrival, path);
+  const names = await listFolder(arrival, path);
+  return fetchFolder(arrival, names, (own, name) => copyFile(own, join(path, name)));
+};
+
+/** Below the folder; what is neither a file nor a folder has no copy. */
+async function listFolder({ input: { name } }: Arrival, folder: string): Promise<string[]> {
+  const found: string[] = [];
+  const entries = await opendir(folder, { recursive: true });
+  for await (const entry of entries) {
+    const path = join(entry.parentPath, entry.name);
+    if (entry.isDirectory()) continue;
+    if (!entry.isFile()) {
+      const hint = 'take pool:// to use the folder where it lies';
+      throw new Unprepared(`input ${name}: ${path} is neither a file nor a folder; ${hint}`);
+    }
+    if (found.push(relative(folder, path)) > FOLDER_FILES) break;
   }
+  return found;
+}
+
+/** Read whole each time: it is the machine's own disk, and nothing tells that it did not change. */
+async function copyFile(arrival: Arrival, path: string): Promise<string> {
+  const { input, cache, target, signal } = arrival;
+  const stat = look(arrival, path);
+  if (!stat.isFile()) throw new Unprepared(`input ${input.name}: ${path} is not a file or folder`);
   return cache.withPart(async (part, makeRoom) => {
     makeRoom(stat.size);
     const digest = createHash('sha256');
@@ -38,7 +60,7 @@ export const fromFile: Source = async (arrival) => {
     cache.keep(part, found);
     return found;
   });
-};
+}
 
 /** A link to where it lies. Its content is the host's affair, unless a hash says what it is. */
 export const fromPool: Source = async (arrival) => {

@@ -1,5 +1,14 @@
 /** Inputs from S3 and from the Hugging Face Hub, as real servers would be asked for them. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -76,6 +85,54 @@ test('an object of S3 is asked for with a signature, and once', async () => {
     name: 'Unprepared',
     message: 'input it: its server answered 403',
   });
+});
+
+test('all below a prefix of S3 is a folder, however many pages list it', async () => {
+  const keys = ['set/', 'set/a&b.txt', 'set/sub/', 'set/sub/c d', 'set/sub/e'];
+  answer = (request, response) => {
+    const { pathname, searchParams } = new URL(request.url!, url);
+    if (pathname !== '/bucket/') return void response.end(`of ${decodeURIComponent(pathname)}`);
+    if (searchParams.get('prefix') !== 'set/') {
+      const error = '<Error><Code>NoSuchBucket</Code><Message>gone</Message></Error>';
+      const empty = searchParams.get('prefix') === 'empty/';
+      return void response.writeHead(empty ? 200 : 404).end(empty ? '<List></List>' : error);
+    }
+    const from = Number(searchParams.get('continuation-token') ?? 0);
+    const page = keys.slice(from, from + 2).map((key) => key.replace('&', '&amp;'));
+    const more = from + 2 < keys.length;
+    const next = more ? `<NextContinuationToken>${from + 2}</NextContinuationToken>` : '';
+    const contents = page.map((key) => `<Contents><Key>${key}</Key></Contents>`);
+    response.end(`<List>${contents.join('')}${next}</List>`);
+  };
+  const env = { AWS_ENDPOINT_URL: url, AWS_ACCESS_KEY_ID: 'k', AWS_SECRET_ACCESS_KEY: 's' };
+  const { at, fact } = await prepare('s3://bucket/set/', env);
+  const names = readdirSync(at, { recursive: true, encoding: 'utf8' });
+  expect(new Set(names)).toEqual(new Set(['a&b.txt', 'sub', 'sub/c d', 'sub/e']));
+  expect(readFileSync(path.join(at, 'sub/c d'), 'utf8')).toBe('of /bucket/set/sub/c d');
+  expect((await prepare('s3://bucket/set/', env, 1e9, fact)).fact).toBe(fact);
+  keys.push('set/sub/f');
+  const changed = prepare('s3://bucket/set/', env, 1e9, fact);
+  await expect(changed).rejects.toThrow(/input it is not what it was/);
+  keys.push('set/sub/e/g');
+  await expect(prepare('s3://bucket/set/', env)).rejects.toThrow(/sub\/e\/g .* below another file/);
+  keys.splice(0, keys.length, 'set/../../outside');
+  await expect(prepare('s3://bucket/set/', env)).rejects.toThrow(/is no path below it/);
+  await expect(prepare('s3://bucket/empty/', env)).rejects.toThrow(/holds no files/);
+  await expect(prepare('s3://bucket/none/', env)).rejects.toThrow(/answered 404 to a list .* gone/);
+});
+
+test('a folder of the machine is copied whole; what cannot be copied is named', async () => {
+  const folder = path.join(root, 'own');
+  mkdirSync(path.join(folder, 'sub'), { recursive: true });
+  writeFileSync(path.join(folder, 'one'), 'first');
+  writeFileSync(path.join(folder, 'sub', 'two'), 'second');
+  const { at, fact } = await prepare(`file://${folder}/`, {});
+  expect(readFileSync(path.join(at, 'sub/two'), 'utf8')).toBe('second');
+  expect(statSync(path.join(at, 'one')).mode & 0o222).toBe(0);
+  expect((await prepare(`file://${folder}`, {})).fact).toBe(fact);
+  symlinkSync('one', path.join(folder, 'link'));
+  const odd = prepare(`file://${folder}/`, {});
+  await expect(odd).rejects.toThrow(/own\/link is neither a file nor a folder; take pool:\/\//);
 });
 
 test('files of one revision of the hub, without a token to whoever stores them', async () => {

@@ -1,7 +1,7 @@
 /** What lies under a prefix of the bucket, page by page. */
 import { DroverError } from '../../lib/errors.ts';
 import type { S3Client } from './client.ts';
-import { elements, textOf } from './xml.ts';
+import { elements, textOf } from '../../lib/s3Xml.ts';
 
 export interface ListedObject {
   /** What follows the last slash of its key. */

@@ -1,6 +1,6 @@
 /** What S3 answers when it refuses, as errors that say which setting to look at. */
 import { DroverError } from '../../lib/errors.ts';
-import { textOf } from './xml.ts';
+import { textOf } from '../../lib/s3Xml.ts';
 
 interface Place {
   endpoint: string;

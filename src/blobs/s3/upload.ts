@@ -6,7 +6,7 @@
 import { DroverError } from '../../lib/errors.ts';
 import { bodyOf, type S3Answer, type S3Body, type S3Client } from './client.ts';
 import { S3_LIMITS } from './limits.ts';
-import { escapeXml, textOf } from './xml.ts';
+import { escapeXml, textOf } from '../../lib/s3Xml.ts';
 
 interface Part {
   number: number;

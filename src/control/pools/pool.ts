@@ -53,7 +53,16 @@ export class PoolStatus {
   readonly asked = new Ages();
   readonly running = new Ages();
   readonly #came = new Map<WorkerId, { token: string; atBootMs: number }>();
+  readonly #again = new Map<InstanceId, { what: string; atBootMs: number }>();
   #offsetMs: number | null = null;
+
+  /** When it was first seen to be as `what` says; null: nothing of the kind goes on. */
+  againAtBootMs(id: InstanceId, what: string | null, clock: Clock): number | null {
+    const known = this.#again.get(id);
+    if (what === null) this.#again.delete(id);
+    else if (known?.what !== what) this.#again.set(id, { what, atBootMs: clock.bootMs() });
+    return this.#again.get(id)?.atBootMs ?? null;
+  }
 
   /** When this process first saw the worker with this token: it has another with every join. */
   cameAtBootMs(worker: WorkerId, token: string, clock: Clock): number {
@@ -88,6 +97,7 @@ export class PoolStatus {
     for (const id of this.#came.keys()) if (!isWorker(id)) this.#came.delete(id);
     this.asked.keep((id) => has(id as InstanceId));
     this.running.keep((id) => has(id as InstanceId));
+    for (const id of this.#again.keys()) if (!has(id)) this.#again.delete(id);
     for (const id of this.joined) if (!has(id)) this.joined.delete(id);
     for (const id of this.idleSince.keys()) if (!has(id)) this.idleSince.delete(id);
   }

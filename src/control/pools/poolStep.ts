@@ -116,14 +116,17 @@ export function createPoolStep(options: PoolStepOptions): () => Promise<void> {
     const { instance, workers } = live;
     const launching = status.launching.has(instance.id) || isWanted(instance);
     const { id, requestedAtMs, runningAtMs } = instance;
-    const latestMs = lookedAtBootMs - LISTING_LAG_MS;
-    const settled = [...workers].every((worker) => {
-      const token = state.workers.get(worker)?.worker.tokenHash ?? '';
-      return status.cameAtBootMs(worker, token, clock) < latestMs;
+    const againAtBootMs = status.againAtBootMs(id, againOf(instance, sight), clock);
+    const latestMs = (againAtBootMs ?? lookedAtBootMs) - LISTING_LAG_MS;
+    const there = [...workers].flatMap((worker) => state.workers.get(worker)?.worker ?? []);
+    const settled = there.every(({ id: worker, tokenHash }) => {
+      return status.cameAtBootMs(worker, tokenHash, clock) < latestMs;
     });
     return {
       ...{ instance, sight, launching, workers: workers.size, empty: isEmpty(state, live) },
       settled,
+      silent: there.some((worker) => worker.state !== 'ONLINE'),
+      againForMs: againAtBootMs === null ? 0 : clock.bootMs() - againAtBootMs,
       askedForMs: status.asked.of(id, requestedAtMs ?? instance.createdAtMs, clock),
       runningForMs: runningAtMs === null ? null : status.running.of(id, runningAtMs, clock),
     };
@@ -225,6 +228,14 @@ export function createPoolStep(options: PoolStepOptions): () => Promise<void> {
       log.warn({ pool: name, reason: result.reason, machines: now.length }, 'no end yet');
     }
   }
+}
+
+/** What a look shows of a start again; null: nothing. */
+function againOf(instance: Instance, sight: Machine | undefined): string | null {
+  if (!sight) return null;
+  const waits = sight.phase === 'queued' || sight.phase === 'booting';
+  const counted = sight.restarts > instance.restarts;
+  return counted || waits ? `${sight.restarts} ${counted ? '' : sight.phase}` : null;
 }
 
 function unheard(reason: string): Listing {

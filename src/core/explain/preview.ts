@@ -1,4 +1,5 @@
 /** Where and when a request would run, before it is submitted; nothing is booked. */
+import { memorySize } from '../../lib/show.ts';
 import type { Spot } from '../placement/fleet.ts';
 import type { PlacementRequest } from '../placement/request.ts';
 import { explainLimit, explainMisfit } from '../explain.ts';
@@ -30,13 +31,16 @@ export function predictStart(
   return found && { atMs: found.atMs, worker: nameOf(view, found.spots[0] as Spot) };
 }
 
-/** Each pool that it may use, the soonest first, then the cheapest. */
+/** Each pool that it may use, the soonest first, then the cheapest. `inputs`: their hashes. */
 export function previewPlacement(
   view: PlannerView,
   request: PlacementRequest,
   nowMs: number,
+  inputs: readonly string[] = [],
 ): PoolPreview[] {
-  const previews = [...poolsOf(view, request)].map((pool) => previewIn(view, request, pool, nowMs));
+  const previews = [...poolsOf(view, request)].map((pool) =>
+    previewIn(view, request, pool, nowMs, inputs),
+  );
   const startOf = ({ startsAtMs }: PoolPreview): number => startsAtMs ?? Number.MAX_SAFE_INTEGER;
   return previews.toSorted(
     (a, b) => startOf(a) - startOf(b) || a.pricePerHourMicros - b.pricePerHourMicros,
@@ -48,6 +52,7 @@ function previewIn(
   request: PlacementRequest,
   pool: string,
   nowMs: number,
+  inputs: readonly string[],
 ): PoolPreview {
   const here = { ...request, pool, key: `${request.key}|in ${JSON.stringify(pool)}` };
   const price = view.prices.of(pool) ?? { deviceHourMicros: 0, cpuHourMicros: 0 };
@@ -64,13 +69,16 @@ function previewIn(
   const binding = bindingLimit({ owner, request }, request.gangSize, micros);
   if (binding?.mode === 'hard') return said(null, null, explainLimit(binding, request).sentence);
   const { fleet } = view;
+  const { gangSize } = request;
   const spots =
-    request.gangSize > 1 ? fleet.placeGang(here, request.gangSize) : [fleet.place(here)];
+    gangSize > 1 ? fleet.placeGang(here, gangSize, inputs) : [fleet.place(here, inputs)];
   const [first] = spots ?? [];
   if (spots && first) {
     const workers = new Set(spots.map((spot) => spot?.worker)).size;
     const more = workers > 1 ? ` and ${workers - 1} more` : '';
-    return said(nowMs, nameOf(view, first), `there is room on ${nameOf(view, first)}${more}`);
+    const held = fleet.heldOn(first.worker, inputs);
+    const has = held > 0 ? `, which has ${memorySize(held)} of its inputs` : '';
+    return said(nowMs, nameOf(view, first), `there is room on ${nameOf(view, first)}${more}${has}`);
   }
   const soon = predictStart(view, here, nowMs);
   if (!soon) return said(null, null, explainMisfit(view, here).sentence);

@@ -1,4 +1,5 @@
 /** Asked why a job waits, where it stands, and where and when something would run. */
+import type { WorkerId } from '../../model/ids.ts';
 import { describe, expect, test } from 'vitest';
 import {
   account,
@@ -192,6 +193,18 @@ describe('where it would run', () => {
       },
     ]);
     expect(previewPlacement(view, { ...two, pool: 'small' }, 1000)).toHaveLength(1);
+  });
+
+  test('on the worker that has its inputs, and it says so', () => {
+    const twins = viewOf({ requests: [two], workers: [gpus('w1', 2), gpus('w2', 2)] });
+    for (const name of ['w1', 'w2']) {
+      twins.fleet.setHeld(name as WorkerId, [{ hash: 'x', bytes: 3 * 2 ** 30 }]);
+      expect(previewPlacement(twins, two, 0, ['x'])).toMatchObject([
+        { worker: name, reason: `there is room on ${name}, which has 3G of its inputs` },
+      ]);
+      twins.fleet.setHeld(name as WorkerId, []);
+    }
+    expect(previewPlacement(twins, two, 0, ['x'])[0]?.reason).not.toContain('inputs');
   });
 
   test('not where the budget does not allow it', () => {

@@ -32,7 +32,16 @@ function sight(phase: Sight['phase'], more: Partial<Sight> = {}): Sight {
 function look(of: Instance, seen?: Sight, more: Partial<Look> = {}): Look {
   const { requestedAtMs, createdAtMs, runningAtMs } = of;
   return {
-    ...{ instance: of, sight: seen, launching: false, workers: 1, settled: true, empty: true },
+    ...{
+      instance: of,
+      sight: seen,
+      launching: false,
+      workers: 1,
+      settled: true,
+      silent: false,
+      empty: true,
+    },
+    againForMs: 0,
     askedForMs: NOW - (requestedAtMs ?? createdAtMs),
     runningForMs: runningAtMs === null ? null : NOW - runningAtMs,
     ...more,
@@ -102,16 +111,6 @@ describe('an instance that its provider', () => {
       'ends by itself',
       look(instance('JOINED'), sight('ending', { reason: 'outbid' })),
       { kind: 'destroy', reason: /outbid/ },
-    ],
-    [
-      'ends only to start it anew',
-      look(instance('JOINED'), sight('ending', { restarts: 1 })),
-      { kind: 'news', news: { move: 'restart', restarts: 1 } },
-    ],
-    [
-      'still ends before it starts it anew',
-      look(instance('REQUESTED', { restarts: 1 }), sight('ending', { restarts: 1 })),
-      { kind: 'as-is' },
     ],
     [
       'says has failed',

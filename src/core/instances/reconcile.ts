@@ -36,8 +36,12 @@ export interface Look {
   launching: boolean;
   /** Workers of it that have joined and are not lost. */
   workers: number;
-  /** They joined so long ago that no listing is older. */
+  /** They joined so long before it was first seen to start again that no listing is older. */
   settled: boolean;
+  /** One of them has not been heard of for its lease. */
+  silent: boolean;
+  /** How long it has been seen to have started again, or to wait for that. */
+  againForMs: number;
   /** Nothing runs on it and nothing is promised there. */
   empty: boolean;
   /** How long ago its provider was asked for it, and since when a look has shown it started. */
@@ -66,6 +70,8 @@ export type Verdict =
   | { kind: 'destroy'; failure: FailureClass | null; reason: string; news?: News }
   | { kind: 'gone'; failure: FailureClass | null; reason: string };
 
+/** Workers that are still heard of then came after the start that was seen. */
+const ALIVE_AFTER_MS = 45_000;
 /** A provider may take so long to show what it has just taken, or what has just changed. */
 export const LISTING_LAG_MS = 60_000;
 /** Ends and starts are told anew only when they move by more: each telling is a row. */
@@ -108,7 +114,9 @@ function whyDestroy(
 ): { failure: FailureClass | null; reason: string } | null {
   const { state } = instance;
   if (sight.failure) return { failure: sight.failure, reason: sight.reason };
-  if (sight.phase === 'ending' && !isPutBack(instance, sight)) {
+  // One that its provider starts again by itself may end only to wait once more; its agent may have
+  // joined again meanwhile. It is soon listed as over or as waiting.
+  if (sight.phase === 'ending' && sight.restarts === 0) {
     return { failure: null, reason: `its provider ends it: ${sight.reason}` };
   }
   if (state === 'DRAINING' && empty) return { failure: null, reason: instance.reason };
@@ -125,14 +133,6 @@ function whyDestroy(
   return null;
 }
 
-/**
- * Its provider starts it again by itself: what is ending is only its last run. One that waits to
- * be started again is left alone until it is listed as over or as waiting.
- */
-function isPutBack({ state, restarts }: Instance, sight: Sight): boolean {
-  return sight.restarts > restarts || (state === 'REQUESTED' && sight.restarts > 0);
-}
-
 function newsOf(look: Look, sight: Sight, rules: Rules, nowMs: number): News | null {
   const { instance } = look;
   const news: News = { instance: instance.id };
@@ -140,7 +140,6 @@ function newsOf(look: Look, sight: Sight, rules: Rules, nowMs: number): News | n
   if (sight.handle !== '' && sight.handle !== instance.handle) news.handle = sight.handle;
   if (sight.host !== '' && sight.host !== instance.host) news.host = sight.host;
   if (isComing(state) && sight.reason !== instance.reason) news.reason = sight.reason;
-  if (sight.restarts > instance.restarts) news.restarts = sight.restarts;
   if (sight.priceHourMicros !== null && sight.priceHourMicros !== instance.priceHourMicros) {
     news.priceHourMicros = sight.priceHourMicros;
   }
@@ -151,6 +150,7 @@ function newsOf(look: Look, sight: Sight, rules: Rules, nowMs: number): News | n
   }
   const move = moveOf(look, sight);
   if (move) news.move = move;
+  if (sight.restarts > instance.restarts && isOver(look, move)) news.restarts = sight.restarts;
   const paid = sight.billed ? payment(instance, sight, rules, nowMs) : null;
   if (paid) news.paid = paid;
   return Object.keys(news).length > 1 ? news : null;
@@ -169,16 +169,22 @@ function moveOf(look: Look, sight: Sight): News['move'] {
   return state === 'INTENDED' || state === 'REQUESTED' ? 'boot' : undefined;
 }
 
+/** A start again is over with what it did to the instance, or with workers that outlived it. */
+function isOver({ instance, againForMs, silent }: Look, move: News['move']): boolean {
+  if (instance.state !== 'JOINED' || move === 'restart') return true;
+  return !silent && againForMs >= ALIVE_AFTER_MS;
+}
+
 /**
  * Whoever waits again has left its machine, counted or not, and what ran there is lost. But workers
  * that came lately may have come since, while the look is older than they are: those say
- * themselves what goes on, or are silent until their leases are over.
+ * themselves what goes on, or are silent for their lease.
  */
-function hasRestarted({ instance, workers, settled }: Look, sight: Sight): boolean {
+function hasRestarted({ instance, workers, settled, silent }: Look, sight: Sight): boolean {
   const { state, restarts } = instance;
   const counted = sight.restarts > restarts;
   if (state === 'BOOTING' || state === 'PROBING') return counted || sight.phase === 'queued';
-  if (state !== 'JOINED' || (workers > 0 && !settled)) return false;
+  if (state !== 'JOINED' || (workers > 0 && !settled && !silent)) return false;
   return counted || comesAgain(sight);
 }
 

@@ -2,11 +2,16 @@
 import { expect, test } from 'vitest';
 import type { InstanceId } from '../../model/ids.ts';
 import type { Instance, InstanceState } from '../../model/instance.ts';
-import { judge, type Sight } from './reconcile.ts';
+import { judge, type Look, type Sight } from './reconcile.ts';
 
 const RULES = { bootTimeoutMs: 60_000, queues: true, quantumMs: 60_000 };
 
-function look(state: InstanceState, restarts: number, sight: Partial<Sight>) {
+function look(
+  state: InstanceState,
+  restarts: number,
+  sight: Partial<Sight>,
+  more: Partial<Look> = {},
+) {
   const instance = {
     ...{ id: 'i1' as InstanceId, pool: 'p', label: 'i1', state, failure: null, reason: '' },
     ...{ handle: '7', host: '', workers: 1, tasks: [], runAs: '', priceHourMicros: 0 },
@@ -22,20 +27,40 @@ function look(state: InstanceState, restarts: number, sight: Partial<Sight>) {
   };
   const workers = state === 'JOINED' ? 1 : 0;
   const ages = { askedForMs: 1000, runningForMs: null };
-  const alone = { launching: false, empty: true, settled: true, ...ages };
-  return judge({ instance, sight: seen, workers, ...alone }, RULES, 1000);
+  const alone = {
+    launching: false,
+    empty: true,
+    settled: true,
+    silent: false,
+    againForMs: 0,
+    ...ages,
+  };
+  return judge({ instance, sight: seen, workers, ...alone, ...more }, RULES, 1000);
 }
 
 test('one that ends is to be gone', () => {
   expect(look('JOINED', 0, { phase: 'ending', reason: 'COMPLETING' }).kind).toBe('destroy');
-  expect(look('BOOTING', 1, { phase: 'ending', restarts: 1 }).kind).toBe('destroy');
+  expect(look('BOOTING', 0, { phase: 'ending' }).kind).toBe('destroy');
 });
 
 test('one that ends to be started again is put back, and stays', () => {
   const back = look('JOINED', 0, { phase: 'ending', restarts: 1 });
   expect(back).toMatchObject({ kind: 'news', news: { move: 'restart', restarts: 1 } });
   expect(look('REQUESTED', 1, { phase: 'ending', restarts: 1 }).kind).toBe('as-is');
+  // Its agent may join once more before it is ended.
+  expect(look('JOINED', 1, { phase: 'ending', restarts: 1 }).kind).toBe('as-is');
   expect(look('REQUESTED', 1, { phase: 'queued', restarts: 1 }).kind).toBe('as-is');
   const again = look('REQUESTED', 1, { phase: 'running', restarts: 1 });
   expect(again).toMatchObject({ kind: 'news', news: { move: 'boot' } });
+});
+
+test('workers that came lately: silence proves a start again, life that it was before', () => {
+  const sight = { phase: 'running', restarts: 1 } as const;
+  const young = { settled: false, silent: false, againForMs: 1000 };
+  expect(look('JOINED', 0, sight, young).kind).toBe('as-is');
+  expect(look('JOINED', 0, { ...sight, phase: 'ending' }, young).kind).toBe('as-is');
+  const gone = look('JOINED', 0, sight, { ...young, silent: true });
+  expect(gone).toMatchObject({ news: { move: 'restart', restarts: 1 } });
+  const alive = look('JOINED', 0, sight, { ...young, againForMs: 60_000 });
+  expect(alive).toEqual({ kind: 'news', news: { instance: 'i1', restarts: 1 } });
 });

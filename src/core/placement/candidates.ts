@@ -71,8 +71,8 @@ export class Candidates {
     return this.#localities.get('')?.best(false) ?? null;
   }
 
-  localities(): Iterable<Tiers> {
-    return this.#localities.values();
+  localities(): Iterable<[string, Tiers]> {
+    return this.#localities;
   }
 
   #lookAtAll(states: States): void {

@@ -2,10 +2,10 @@
 import type { Claim } from '../../model/claim.ts';
 import type { AttemptUid, WorkerId } from '../../model/ids.ts';
 import { claimOf } from './capacity.ts';
-import type { Candidates, Tiers } from './candidates.ts';
+import type { Candidates } from './candidates.ts';
 import { attributeOf } from './constraints.ts';
 import { Demand } from './demand.ts';
-import { bestLocality } from './gang.ts';
+import { bestLocality, type Locality } from './gang.ts';
 import { Held, type HeldInput } from './held.ts';
 import { Holdings } from './holdings.ts';
 import { Kinds } from './kinds.ts';
@@ -37,6 +37,7 @@ const MIB = 2 ** 20;
 /** States scored anew on behalf of each request, as long as some have an old score. */
 const RESCORED_PER_ASK = 24;
 const NO_INPUTS: readonly string[] = [];
+const NOTHING_HELD: ReadonlyMap<string, number> = new Map();
 
 export class Fleet {
   /** Rises whenever capacity is freed or appears. */
@@ -133,11 +134,21 @@ export class Fleet {
   }
 
   /** Spots for all members or none, on one network and of one locality; books nothing. */
-  placeGang(request: PlacementRequest, size: number): Spot[] | null {
+  placeGang(request: PlacementRequest, size: number, inputs = NO_INPUTS): Spot[] | null {
     const candidates = this.#candidatesOf(request, 'gang');
-    const tiers = bestLocality(candidates, size);
-    this.#learn(candidates, tiers !== null, size);
-    return tiers && this.#spotsIn(tiers, candidates, size);
+    const { shape } = candidates;
+    const held =
+      inputs.length > 0 ? this.#held.byLocality(inputs, size, shape, this.#members) : NOTHING_HELD;
+    const locality = bestLocality(candidates, size, held);
+    this.#learn(candidates, locality !== null, size);
+    return (
+      locality && this.#spotsIn(locality, candidates, size, held.size > 0 ? inputs : NO_INPUTS)
+    );
+  }
+
+  /** Bytes of these inputs that the worker has already. */
+  heldOn(worker: WorkerId, inputs: readonly string[]): number {
+    return this.#held.bytesOn(worker, inputs);
   }
 
   /** Every worker that cannot take it now, counted once, by the first reason. */
@@ -209,13 +220,24 @@ export class Fleet {
   }
 
   /** Booked one by one, so that no two get the same; then all are given back. */
-  #spotsIn(tiers: Tiers, candidates: Candidates, size: number): Spot[] {
+  #spotsIn(
+    { name, tiers }: Locality,
+    candidates: Candidates,
+    size: number,
+    inputs: readonly string[],
+  ): Spot[] {
     const { shape } = candidates;
+    // Who wants to be spread wants it more than short fetches, which bring members together.
+    const seeks = inputs.length > 0 && shape.request.placement.arrangement !== 'spread';
     const spots: Spot[] = [];
     while (spots.length < size) {
       const state = tiers.best(false);
       if (!state) throw new Error(`room for ${size} was counted, there is for ${spots.length}`);
-      const spot = this.#spotOn(state, candidates);
+      const score = candidates.score ?? this.#score;
+      const holder = seeks
+        ? this.#held.best(inputs, state, shape, score, this.#members, name)
+        : undefined;
+      const spot = this.#spotOn(holder?.state ?? state, candidates, holder);
       const owner = trialOwner(spots.length);
       this.take(claimOf(owner, spot.worker, shape.request.resources, spot), shape.request);
       spots.push(spot);

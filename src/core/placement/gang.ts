@@ -2,8 +2,15 @@
 import type { Candidates, Tiers } from './candidates.ts';
 import type { Shape } from './shape.ts';
 
-interface Offer {
+export interface Locality {
+  name: string;
   tiers: Tiers;
+}
+
+interface Offer {
+  locality: Locality;
+  /** Bytes of the inputs that need not be fetched to it. */
+  held: number;
   /** Of the members that would go there. */
   preference: number;
   priceMicros: number;
@@ -15,19 +22,23 @@ interface Offer {
  * The best locality with room for all. Members are alike, so if there is room for as many, then
  * taking the best spot again and again finds it.
  */
-export function bestLocality(candidates: Candidates, size: number): Tiers | null {
+export function bestLocality(
+  candidates: Candidates,
+  size: number,
+  held: ReadonlyMap<string, number>,
+): Locality | null {
   const spread = candidates.shape.request.placement.arrangement === 'spread';
   let best: Offer | null = null;
-  for (const tiers of candidates.localities()) {
-    const offer = offerOf(tiers, candidates.shape, size);
+  for (const [name, tiers] of candidates.localities()) {
+    const offer = offerOf({ name, tiers }, held.get(name) ?? 0, candidates.shape, size);
     if (offer.room >= size && (!best || better(offer, best, spread))) best = offer;
   }
-  return best?.tiers ?? null;
+  return best?.locality ?? null;
 }
 
-function offerOf(tiers: Tiers, shape: Shape, size: number): Offer {
-  const offer: Offer = { tiers, preference: 0, priceMicros: 0, room: 0 };
-  for (const { preference, priceMicros, states } of tiers.alive()) {
+function offerOf(locality: Locality, held: number, shape: Shape, size: number): Offer {
+  const offer: Offer = { locality, held, preference: 0, priceMicros: 0, room: 0 };
+  for (const { preference, priceMicros, states } of locality.tiers.alive()) {
     const before = Math.min(offer.room, size);
     for (const state of states) offer.room += shape.room(state) * state.members.length;
     const members = Math.min(offer.room, size) - before;
@@ -41,5 +52,6 @@ function offerOf(tiers: Tiers, shape: Shape, size: number): Offer {
 function better(a: Offer, b: Offer, spread: boolean): boolean {
   if (a.preference !== b.preference) return a.preference > b.preference;
   if (a.priceMicros !== b.priceMicros) return a.priceMicros < b.priceMicros;
+  if (a.held !== b.held) return a.held > b.held;
   return spread ? a.room > b.room : a.room < b.room;
 }

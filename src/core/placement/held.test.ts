@@ -95,3 +95,39 @@ describe('inputs that workers hold', () => {
     expect(performance.now() - begun).toBeLessThan(2000);
   });
 });
+
+describe('a gang', () => {
+  const racked = (name: string, network: string) =>
+    testWorker(name, { network }, { devices: gpus(2) });
+  const request = (placement: Parameters<typeof testRequest>[0] = {}) =>
+    testRequest(placement, { resources: wants({}, { count: 2 }), gangSize: 2 });
+  const where = (fleet: Fleet, inputs: string[], placement = {}) =>
+    fleet
+      .placeGang(request(placement), 2, inputs)
+      ?.map(({ worker }) => worker)
+      .toSorted();
+
+  test('goes to the network whose workers have most of its inputs, and to those', () => {
+    const lan = ['a', 'b', 'c', 'd'].map((name) => racked(name, 'lan'));
+    const wan = ['e', 'f'].map((name) => racked(name, 'wan'));
+    const fleet = fleetOf(...lan, ...wan);
+    // Packing takes the smaller one.
+    expect(where(fleet, [])).toEqual(['e', 'f']);
+    expect(where(fleet, ['x'])).toEqual(['e', 'f']);
+    fleet.setHeld(id('b'), [{ hash: 'x', bytes: 10 }]);
+    expect(where(fleet, ['x'])).toContain('b');
+    fleet.setHeld(id('d'), [{ hash: 'x', bytes: 10 }]);
+    expect(where(fleet, ['x'])).toEqual(['b', 'd']);
+    expect(where(fleet, ['x'], { arrangement: 'spread' })).toHaveLength(2);
+    fleet.setHeld(id('e'), [{ hash: 'x', bytes: 50 }]);
+    expect(where(fleet, ['x'])).toEqual(['e', 'f']);
+    expect(where(fleet, ['y'])).toEqual(['e', 'f']);
+    expect(fleet.heldOn(id('e'), ['x', 'y'])).toBe(50);
+  });
+
+  test('does not go where it has no room for all, whatever is there', () => {
+    const fleet = fleetOf(racked('a', 'lan'), racked('b', 'wan'), racked('c', 'wan'));
+    fleet.setHeld(id('a'), [{ hash: 'x', bytes: 10 }]);
+    expect(where(fleet, ['x'])).toEqual(['b', 'c']);
+  });
+});

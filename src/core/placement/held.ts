@@ -55,6 +55,7 @@ export class Held {
   /**
    * Who holds most of these inputs, of those that are as much preferred and cost as much as the
    * best; of equals the one with the better score. Undefined: nobody that it fits on holds any.
+   * `locality`: only there, for a member of a gang.
    */
   best(
     inputs: readonly string[],
@@ -62,12 +63,13 @@ export class Held {
     shape: Shape,
     score: Score,
     members: ReadonlyMap<WorkerId, Member>,
+    locality?: string,
   ): Member | undefined {
     const holders = this.#holders(inputs);
     const most = holders[0]?.bytes ?? 0;
     // Where nearly everybody holds it, the best place is one that does.
     const usual = best.members.at(-1);
-    if (usual && most > 0 && this.#bytesOn(usual.info.id, inputs) === most) return usual;
+    if (usual && most > 0 && this.bytesOn(usual.info.id, inputs) === most) return usual;
     const { preference, priceMicros } = shape.standing(best.kind);
     let scored = 0;
     let found: { member: Member; bytes: number; value: number } | undefined;
@@ -79,6 +81,7 @@ export class Held {
       if (!member || !state || !shape.mayFit(state) || shape.rejection(state)) continue;
       const standing = shape.standing(state.kind);
       if (standing.preference !== preference || standing.priceMicros !== priceMicros) continue;
+      if (locality !== undefined && standing.locality !== locality) continue;
       const value = shape.score(state, score);
       if (!found || value < found.value) found = { member, bytes, value };
       if (++scored === HOLDERS_SCORED) break;
@@ -86,7 +89,28 @@ export class Held {
     return found?.member;
   }
 
-  #bytesOn(worker: WorkerId, inputs: readonly string[]): number {
+  /** By locality, what the best of its workers hold of these, one for each of so many members. */
+  byLocality(
+    inputs: readonly string[],
+    size: number,
+    shape: Shape,
+    members: ReadonlyMap<WorkerId, Member>,
+  ): Map<string, number> {
+    const found = new Map<string, { workers: number; bytes: number }>();
+    for (const { worker, bytes } of this.#holders(inputs).slice(0, HOLDERS_LOOKED_AT)) {
+      const state = members.get(worker)?.state;
+      if (!state || !shape.mayFit(state) || shape.rejection(state)) continue;
+      const { locality } = shape.standing(state.kind);
+      if (locality === null) continue;
+      const sum = found.get(locality) ?? { workers: 0, bytes: 0 };
+      if (sum.workers++ < size) sum.bytes += bytes;
+      found.set(locality, sum);
+    }
+    return new Map([...found].map(([locality, { bytes }]) => [locality, bytes]));
+  }
+
+  /** What this one holds of these. */
+  bytesOn(worker: WorkerId, inputs: readonly string[]): number {
     let sum = 0;
     for (const hash of new Set(inputs)) sum += this.#byHash.get(hash)?.get(worker) ?? 0;
     return sum;

@@ -56,9 +56,10 @@ export class Planning {
   fit(request: PendingClass['request'], members: readonly PendingTask[]): Spot[] | null {
     const size = members.length;
     const { fleet } = this.view;
+    const inputs = members[0]?.inputs;
     // Members on one worker have consecutive ranks: what torchrun assumes of its nodes.
-    if (size > 1) return fleet.placeGang(request, size)?.toSorted(byWorker) ?? null;
-    const spot = fleet.place(request, members[0]?.inputs);
+    if (size > 1) return fleet.placeGang(request, size, inputs)?.toSorted(byWorker) ?? null;
+    const spot = fleet.place(request, inputs);
     return spot && [spot];
   }
 

@@ -59,6 +59,7 @@ export function joinRequestFromWire(message: wire.JoinRequest): JoinRequest {
     }),
     ...(message.host !== undefined && { host: message.host }),
     ...(message.instance !== undefined && { instance: message.instance }),
+    ...(message.fresh !== undefined && { fresh: message.fresh }),
   };
 }
 

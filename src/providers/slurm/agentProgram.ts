@@ -80,6 +80,11 @@ if [ -n "\${DROVER_SLURM_AUTHORITIES-}" ]; then
   printf '%s\\n' "$DROVER_SLURM_AUTHORITIES" >"$DROVER_CA_FILE"
   unset DROVER_SLURM_AUTHORITIES
 fi
+# Where Slurm counts GPUs, a job that was given none must offer none; elsewhere the node's are its.
+if [ -z "\${CUDA_VISIBLE_DEVICES+set}" ] &&
+  scontrol show config 2>/dev/null | grep -Eq '^GresTypes *=.*gpu'; then
+  export CUDA_VISIBLE_DEVICES=
+fi
 if [ -z "\${DROVER_AGENT_RESOURCES-}" ]; then
   cpus=\${SLURM_CPUS_ON_NODE:-1}
   memory=\${SLURM_MEM_PER_NODE:-$((\${SLURM_MEM_PER_CPU:-0} * cpus))}

@@ -14,6 +14,8 @@ import { startServer, type TestAgent, type TestServer } from '../../support/serv
 
 const EXAMPLES = path.resolve(import.meta.dirname, '../../../examples');
 const KILLS = 10;
+/** Loading torch a dozen times takes minutes on a machine that is busy otherwise. */
+const PATIENCE_MS = 1_200_000;
 /** Where there is a Python with torch. */
 const TORCH = process.env['TORCH_VENV'];
 const run = promisify(execFile);
@@ -42,13 +44,12 @@ interface Proof {
   /** What it leaves, and where it is in an undisturbed run's directory. */
   left: string;
   alone: string;
-  longestMs: number;
   tasks: number;
 }
 
 test('N-body: four tasks of the example, bit for bit', () =>
   prove({
-    ...{ example: 'checkpoint-nbody.yaml', env: { STEPS: '50000' }, longestMs: 600 },
+    ...{ example: 'checkpoint-nbody.yaml', env: { STEPS: '50000' } },
     ...{ left: 'final.json', alone: 'result/final.json', tasks: 4 },
   }));
 
@@ -58,30 +59,34 @@ if (TORCH) {
     PATH: `${path.resolve(TORCH)}/bin:${process.env['PATH']}`,
   };
   const torch = { example: 'checkpoint-torch.yaml', left: 'model.pt', alone: 'model.pt' };
-  test('PyTorch: four tasks of the example, bit for bit', { timeout: 600_000 }, () =>
-    prove({ ...torch, env, longestMs: 6000, tasks: 4 }),
+  test('PyTorch: four tasks of the example, bit for bit', { timeout: PATIENCE_MS }, () =>
+    prove({ ...torch, env, tasks: 4 }),
   );
-  test('PyTorch: one task, killed every time, bit for bit', { timeout: 600_000 }, () =>
-    prove({ ...torch, env: { ...env, STEPS: '20000' }, longestMs: 3000, tasks: 1 }),
+  test('PyTorch: one task, killed every time, bit for bit', { timeout: PATIENCE_MS }, () =>
+    prove({ ...torch, env: { ...env, STEPS: '12000' }, tasks: 1 }),
   );
-  test('N-body beside PyTorch: one task, killed every time', { timeout: 600_000 }, () =>
+  test('N-body beside PyTorch: one task, killed every time', { timeout: PATIENCE_MS }, () =>
     prove({
-      ...{ example: 'checkpoint-nbody.yaml', env: { STEPS: '400000' }, longestMs: 600 },
+      ...{ example: 'checkpoint-nbody.yaml', env: { STEPS: '400000' } },
       ...{ left: 'final.json', alone: 'result/final.json', tasks: 1 },
     }),
   );
 }
 
-async function prove({ example, env, left, alone, longestMs, tasks }: Proof): Promise<void> {
+async function prove({ example, env, left, alone, tasks }: Proof): Promise<void> {
   const seed = Number(process.env['KILL_SEED'] ?? Date.now() % 100_000);
-  const undisturbed = runAlone(example, env, alone);
+  const began = Date.now();
+  const wanted = await runAlone(example, env, alone);
+  // On a fast machine and a slow one alike: no task is through before the last of the kills.
+  const longestMs = (Date.now() - began) / KILLS;
   const job = await submit(example, { env, array: `0-${tasks - 1}`, cpus: 0.5, graceMs: 500 });
   const lines = [`KILL_SEED=${seed}`];
   const say = (line: string): void => void lines.push(line);
   try {
-    await killAtRandom({ server, agents, job, kills: KILLS, seed, longestMs, say });
+    const killing = { server, agents, job, kills: KILLS, seed, longestMs, say };
+    const { atWork } = await killAtRandom(killing);
+    expect(atWork).toBeGreaterThanOrEqual(KILLS / 2);
     expect(await server.ended(job, 500_000)).toMatchObject({ state: 'SUCCEEDED' });
-    const wanted = await undisturbed;
     for (let task = 0; task < tasks; task++) {
       const { files } = await server.client.getResult(job, task);
       expect(files).toMatchObject([{ path: left, hash: wanted }]);
@@ -90,6 +95,7 @@ async function prove({ example, env, left, alone, longestMs, tasks }: Proof): Pr
     expect(attempts.length).toBeGreaterThanOrEqual(KILLS + tasks);
     expect(new Set(attempts.map(({ worker }) => worker)).size).toBeGreaterThan(1);
     expect(await server.stdout(job)).toContain('resumed at step');
+    console.info(`${example}, tasks ${tasks}, attempts ${attempts.length}:\n${lines.join('\n')}`);
   } catch (error) {
     throw new Error(`killed so:\n${lines.join('\n')}`, { cause: error });
   }

@@ -99,7 +99,7 @@ describe.runIf(slurmIsHere() && sshdIsHere())('Slurm pools that cannot work', ()
     expect(names.toSorted()).toEqual(['far', 'good']);
   });
 
-  test('a login node with another key is not spoken to; its old one again, it works', async () => {
+  test('a login node with another key is not spoken to until it is trusted', async () => {
     await login.changeKey();
     const view = await until('the pool says that the key has changed', async () => {
       const found = await pool('far');
@@ -107,6 +107,8 @@ describe.runIf(slurmIsHere() && sshdIsHere())('Slurm pools that cannot work', ()
     });
     expect(view.joined + view.coming).toBe(1);
     await succeeds('good');
+    if (process.env['LONG'] !== '1') return;
+    // Connections that failed are tried again later and later.
     servers.trust();
     await until('it answers', async () => (await pool('far')).listError === '', 60_000);
     await succeeds('far');

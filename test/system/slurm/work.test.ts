@@ -55,6 +55,7 @@ describe.runIf(slurmIsHere())('pools of a real Slurm', () => {
       { id: array, tasks: 6 },
       { id: gang, tasks: 2 },
     ]);
+    expect(ledger.of(array, 'begin')).toHaveLength(6);
     for (const { devices } of ledger.of(array, 'begin')) expect(devices).toMatch(/^\d$/);
     for (const { devices } of ledger.of(gang, 'begin')) expect(devices).toMatch(/^\d,\d$/);
     // All of it in two allocations, which are given back.
@@ -67,6 +68,7 @@ describe.runIf(slurmIsHere())('pools of a real Slurm', () => {
     const id = await submit({ pool: 'sized', name: 'alone', resources });
     await succeeded(id);
     ledger.check([{ id, tasks: 1 }]);
+    expect(ledger.of(id, 'begin')).toHaveLength(1);
     await noneLive('sized');
     const [job, ...more] = await slurmJobs('sized');
     expect(more).toEqual([]);
@@ -91,6 +93,7 @@ describe.runIf(slurmIsHere())('pools of a real Slurm', () => {
       { id: array, tasks: 3 },
       { id: gang, tasks: 2 },
     ]);
+    expect([...ledger.of(array, 'begin'), ...ledger.of(gang, 'begin')]).toHaveLength(5);
     await noneLive('sized');
     await noneLive('gangs');
     const members = (await slurmJobs('sized')).filter(({ id }) => id.includes('_'));

@@ -6,6 +6,10 @@ import { basename, join } from 'node:path';
 import { csvField, type Container, type Launch } from './container.ts';
 import type { ContainerHost } from './host.ts';
 
+/** What it shows of the machine unless told otherwise; /tmp is then a folder of the attempt. */
+const NOT_SHOWN = 'home,tmp,cwd,hostfs';
+const TEMPORARY = 'tmp';
+
 export function apptainerLaunch(
   { program }: ContainerHost,
   container: Container,
@@ -22,10 +26,8 @@ export function apptainerLaunch(
     ...[program, '--silent', 'exec', '--cleanenv', '--writable-tmpfs'],
     ...['--home', container.env['HOME'] ?? join(home, 'work')],
     ...(gpus.length > 0 ? ['--nv'] : []),
-    ...mounts.flatMap(({ source, readOnly }) => {
-      const fields = [`source=${source}`, `destination=${source}`, ...(readOnly ? ['ro'] : [])];
-      return ['--mount', ['type=bind', ...fields.map(csvField)].join(',')];
-    }),
+    ...['--no-mount', NOT_SHOWN, ...mount(join(home, TEMPORARY), '/tmp')],
+    ...mounts.flatMap(({ source, readOnly }) => mount(source, source, readOnly)),
     ...['--pwd', workdir, image],
   ];
   return {
@@ -34,5 +36,11 @@ export function apptainerLaunch(
     // There is no container to enter: the same root and mounts once more.
     enter: { piped: start, terminal: start },
     files: {},
+    folders: [TEMPORARY],
   };
+}
+
+function mount(source: string, destination: string, readOnly = false): string[] {
+  const fields = [`source=${source}`, `destination=${destination}`, ...(readOnly ? ['ro'] : [])];
+  return ['--mount', ['type=bind', ...fields.map(csvField)].join(',')];
 }

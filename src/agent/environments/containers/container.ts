@@ -36,6 +36,8 @@ export interface Launch {
   enter: { piped: string[]; terminal: string[] };
   /** Files of the attempt's directory that it needs, for its user alone. */
   files: Record<string, string>;
+  /** Folders of it that are mounted. */
+  folders?: string[];
   /** Takes away what is left of it; undefined: nothing outlives its processes. */
   remove?: string[];
 }

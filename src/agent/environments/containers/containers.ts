@@ -2,7 +2,14 @@
  * Commands in containers. The image is fetched before; the command is then started by the runtime
  * of this machine, with the attempt's own folders at the same paths inside as outside.
  */
-import { lstatSync, readdirSync, readlinkSync, existsSync, writeFileSync } from 'node:fs';
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  existsSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../../../lib/clock.ts';
 import { METRICS_FILE } from '../../../model/metric.ts';
@@ -108,9 +115,10 @@ function launchBy(host: ContainerHost, one: Container, env: Record<string, strin
 
 function writeFiles(
   stage: string,
-  { files, remove }: Launch,
+  { files, folders = [], remove }: Launch,
   clientEnv: Record<string, string>,
 ): void {
+  for (const name of folders) mkdirSync(join(stage, name), { mode: 0o700 });
   for (const [name, text] of Object.entries(files)) {
     writeFileSync(join(stage, name), text, { mode: 0o600 });
   }

@@ -116,6 +116,10 @@ test('apptainer: variables by prefix, the old name too, and the driver of the GP
   expect(env['APPTAINERENV_API_KEY']).toBe('hunter2!');
   expect(env['APPTAINERENV_HOME']).toBeUndefined();
   expect(after(command, '--home')).toEqual(['/inside']);
+  expect(after(command, '--no-mount')).toEqual(['home,tmp,cwd,hostfs']);
+  expect(after(command, '--mount')[0]).toBe(
+    'type=bind,source=/data/attempts/u1/tmp,destination=/tmp',
+  );
   expect(command).toContain('--nv');
   const old = { ...host('apptainer'), program: '/usr/bin/singularity' };
   expect(apptainerLaunch(old, container, client).env['SINGULARITYENV_API_KEY']).toBe('hunter2!');

@@ -3,11 +3,14 @@ import { existsSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { Unprepared } from '../../runtimes/around.ts';
 import { findProgram } from '../tool.ts';
+import { condaCommand, condaFiles } from './conda.ts';
 import type { Lock } from './find.ts';
 
 export interface Build {
   /** Part of the key: another tool makes another environment. */
   tool: string;
+  /** Written into its folder first: by name, what they hold. */
+  files?: Record<string, string>;
   /** One after another; each program with its arguments. */
   commands: string[][];
   /** Beside the job's own. */
@@ -19,7 +22,8 @@ const TREE = 'env';
 export const treeOf = (folder: string): string => join(folder, TREE);
 
 /** `path`: where the job finds its programs, with its modules loaded. */
-export function planBuild({ kind, file, name }: Lock, folder: string, path: string): Build {
+export function planBuild(lock: Lock, folder: string, path: string): Build {
+  const { kind, file, name } = lock;
   const tree = treeOf(folder);
   const find = (program: string): string | undefined => findProgram(program, path);
   const uv = find('uv');
@@ -28,13 +32,7 @@ export function planBuild({ kind, file, name }: Lock, folder: string, path: stri
     const sync = [uv, 'sync', '--frozen', '--no-install-workspace', '--project', dirname(file)];
     return { tool: uv, commands: [sync], env: { UV_PROJECT_ENVIRONMENT: tree } };
   }
-  if (kind === 'conda') {
-    const conda = ['micromamba', 'mamba', 'conda'].map(find).find((one) => one !== undefined);
-    if (!conda) throw lacks(name, 'micromamba, mamba or conda');
-    const isMicro = conda.endsWith('micromamba');
-    const create = isMicro ? ['create', '--yes'] : ['env', 'create', '--quiet'];
-    return { tool: conda, commands: [[conda, ...create, '-p', tree, '-f', file]], env: {} };
-  }
+  if (kind === 'conda') return planConda(lock, folder, find);
   const python = find('python3');
   if (!python) throw lacks(name, 'python3');
   const inside = join(tree, 'bin', 'python');
@@ -51,6 +49,24 @@ export function planBuild({ kind, file, name }: Lock, folder: string, path: stri
         ],
     env: {},
   };
+}
+
+function planConda(
+  { name, file, contents }: Lock,
+  folder: string,
+  find: (program: string) => string | undefined,
+): Build {
+  const tree = treeOf(folder);
+  const conda = ['micromamba', 'mamba', 'conda'].map(find).find((one) => one !== undefined);
+  if (conda) {
+    const isMicro = conda.endsWith('micromamba');
+    const create = isMicro ? ['create', '--yes'] : ['env', 'create', '--quiet'];
+    return { tool: conda, commands: [[conda, ...create, '-p', tree, '-f', file]], env: {} };
+  }
+  const python = find('python3');
+  if (!python) throw lacks(name, 'micromamba, mamba, conda or python3');
+  const files = condaFiles(contents[0] ?? '', name);
+  return { tool: python, files, commands: [condaCommand(python, folder, tree)], env: {} };
 }
 
 function lacks(name: string, programs: string): Unprepared {
@@ -71,6 +87,7 @@ export function enterEnvironment(
   if (lock.kind === 'conda') {
     env['CONDA_PREFIX'] = tree;
     env['CONDA_DEFAULT_ENV'] = tree;
+    env['CONDA_SHLVL'] = '1';
     return;
   }
   env['VIRTUAL_ENV'] = tree;

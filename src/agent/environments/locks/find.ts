@@ -62,7 +62,7 @@ function requirementsOf(file: string, folder: string, seen: Set<string>): string
     const named = /^\s*(?:-r|--requirement|-c|--constraint)[\s=]+(\S+)/.exec(line)?.[1];
     if (named !== undefined && !named.includes('://')) {
       others.push(...requirementsOf(resolve(dirname(file), named), folder, seen));
-    } else if (/^\s*(-e|--editable)\b|^\s*\.{0,2}\/|^\s*\.\s*$|@\s*file:|^\s*file:/.test(line)) {
+    } else if (installsFolder(line)) {
       throw new Unprepared(
         `${name} line ${at + 1} installs a folder (${line.trim().slice(0, 100)}), but its ` +
           'environment is shared by all jobs with the same file: take the line out and set ' +
@@ -71,4 +71,9 @@ function requirementsOf(file: string, folder: string, seen: Set<string>): string
     }
   }
   return [text, ...others];
+}
+
+/** A line for pip that means something of the job's own. */
+export function installsFolder(line: string): boolean {
+  return /^\s*(-e|--editable)\b|^\s*\.{0,2}\/|^\s*\.\s*$|@\s*file:|^\s*file:/.test(line);
 }

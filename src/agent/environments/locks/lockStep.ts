@@ -1,10 +1,12 @@
 /** The environment a job's lock file describes: built once per machine, entered by its command. */
+import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../../../lib/clock.ts';
 import type { Step } from '../../around.ts';
 import { Unprepared, type Preparation } from '../../runtimes/around.ts';
 import { keyOf, type EnvironmentStore } from '../store.ts';
 import { runTool, sayNowAndThen, withoutSecrets } from '../tool.ts';
+import { activateConda } from './activate.ts';
 import { enterEnvironment, planBuild, treeOf } from './build.ts';
 import { findLock, type Lock } from './find.ts';
 
@@ -29,6 +31,11 @@ export function lockStep(options: LockOptions): Step {
         build(options, lock, own, preparation),
       );
       enterEnvironment(task.env, lock, built, join(task.workdir, dirname(lock.name)));
+      if (lock.kind === 'conda') {
+        const { clock } = options;
+        const call = { tree: treeOf(built), cwd: folder, clock, signal: preparation.signal };
+        await activateConda(task.env, call);
+      }
       facts['lock.file'] = lock.name;
       facts['lock.hash'] = `sha256:${keyOf(lock.contents)}`;
     },
@@ -62,7 +69,10 @@ async function build(
   own: string,
   { task, signal, say, secrets }: Preparation,
 ): Promise<void> {
-  const { commands, env } = planBuild(lock, own, task.env['PATH'] ?? '');
+  const { files = {}, commands, env } = planBuild(lock, own, task.env['PATH'] ?? '');
+  for (const [name, text] of Object.entries(files)) {
+    writeFileSync(join(own, name), text, { mode: 0o600 });
+  }
   const tell = sayNowAndThen(clock, (line) => say(withoutSecrets(line, secrets)));
   const cwd = dirname(lock.file);
   const call = { cwd, env: { ...task.env, ...env }, clock, signal };
