@@ -38,9 +38,15 @@ const stopping = new AbortController();
 
 process.on('message', (message: Range | 'stop') => {
   if (message === 'stop') stopping.abort();
-  else void run(message);
+  else run(message).catch(failed);
 });
 process.on('disconnect', () => process.exit(1));
+
+/** Of the simulator itself: a rejection in the code under test is a finding, and seeds go on. */
+function failed(error: unknown): void {
+  console.error(error);
+  process.exit(1);
+}
 
 async function run(range: Range): Promise<void> {
   const tally: Tally = { seeds: 0, events: 0, boots: 0, virtualMs: 0, coverage: {}, found: null };

@@ -11,13 +11,21 @@ import type { Commit, Mirror } from './mirror.ts';
 import { must } from './violation.ts';
 
 const LONGEST_UNOWNED_MS = 5 * 60_000;
+const WANTED = new Set(['INTENDED', 'REQUESTED', 'BOOTING', 'PROBING', 'JOINED', 'DRAINING']);
 const AT_WORK = new Set(['JOINED', 'DRAINING', 'DESTROYING']);
+
+interface Pool {
+  name: string;
+  /** Its machines carry the label of their intent. */
+  labels: boolean;
+}
 
 export class OwnedChecker {
   readonly #mirror: Mirror;
   /** By machine: for how long it has been nobody's. */
   readonly #unownedMs = new Map<FakeMachine, number>();
   readonly #lookedAtMs = new Map<FakeAccount, number>();
+  readonly #left = new Set<FakeMachine>();
   /** Those of nobody whose end was asked for. */
   ended = 0;
 
@@ -33,11 +41,13 @@ export class OwnedChecker {
   }
 
   /** Called every few moments; while nobody is `able` to do anything, no time counts. */
-  look(account: FakeAccount, labels: boolean, able: boolean, nowMs: number): void {
-    const owned = this.#owned(account, labels);
+  look(account: FakeAccount, pool: Pool, able: boolean, nowMs: number): void {
+    const { labels } = pool;
+    const owned = this.#owned(account, pool);
     const passedMs = nowMs - (this.#lookedAtMs.get(account) ?? nowMs);
     this.#lookedAtMs.set(account, nowMs);
     for (const machine of account.existing()) {
+      if (machine.leaving && labels) this.#isLeaving(machine, owned.has(machine));
       const forMs = this.#unownedMs.get(machine);
       if (owned.has(machine) || machine.leaving) {
         if (forMs !== undefined && machine.leaving) this.ended++;
@@ -57,6 +67,16 @@ export class OwnedChecker {
     }
   }
 
+  /** Nobody ends a machine whose instance is wanted, also not as one that nobody knows. */
+  #isLeaving(machine: FakeMachine, isOwned: boolean): void {
+    if (this.#left.has(machine)) return;
+    this.#left.add(machine);
+    const { handle, order } = machine;
+    const state = this.#mirror.instances.get(order.label)?.state ?? 'absent';
+    const wanted = isOwned && WANTED.has(state);
+    must(!wanted, 'I6', () => `${handle} is ended, but its instance ${order.label} is ${state}`);
+  }
+
   #isUnowned(machine: FakeMachine, forMs: number): void {
     this.#unownedMs.set(machine, forMs);
     const { handle, order, phase } = machine;
@@ -67,12 +87,12 @@ export class OwnedChecker {
   }
 
   /** Each instance owns one machine: the one it knows, else the first with its label. */
-  #owned(account: FakeAccount, labels: boolean): Set<FakeMachine> {
+  #owned(account: FakeAccount, { name, labels }: Pool): Set<FakeMachine> {
     const owned = new Set<FakeMachine>();
     const existing = account.existing();
     const waiting: InstanceRow[] = [];
     for (const row of this.#mirror.instances.values()) {
-      if (row.ended_at_ms !== null) continue;
+      if (row.ended_at_ms !== null || row.pool !== name) continue;
       const machine =
         existing.find(({ handle }) => handle === row.handle) ??
         (labels ? existing.find(({ order }) => order.label === row.id) : undefined);

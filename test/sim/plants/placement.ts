@@ -38,7 +38,7 @@ export const PLACEMENT_PLANTS: Plant[] = [
     patches: [
       {
         file: 'src/core/schedule/planning.ts',
-        find: 'if (size > 1) return fleet.placeGang(request, size)?.toSorted(byWorker) ?? null;',
+        find: 'return fleet.placeGang(request, size, inputs)?.toSorted(byWorker) ?? null;',
         replace:
           'for (let some = size; size > 1 && some > 0; some--) {' +
           'const spots = fleet.placeGang(request, some); if (spots) return spots; }',

@@ -37,8 +37,9 @@ function drawPool(world: World, name: (typeof KINDS)[number]): RentedPool {
   const quantumMs = world.pick([10 * SECOND, MINUTE, 5 * MINUTE, 20 * MINUTE, 20 * MINUTE]);
   const price = world.between(1, 60);
   const max = world.between(2, 8);
+  const sized = name === 'sized';
   const settings = poolSettings.parse({
-    ...{ mode: name === 'sized' ? 'job' : 'agents', min: world.chance(0.15) ? 1 : 0, max },
+    ...{ mode: sized ? 'job' : 'agents', min: !sized && world.chance(0.15) ? 1 : 0, max },
     ...{ maxPending: world.between(2, max), idleTimeoutMs: world.between(2, 40) * SECOND },
     ...{ cooldownMs: world.between(1, 5) * SECOND, bootTimeoutMs: world.between(90, 150) * SECOND },
     ...{ pollMs: world.between(2, 6) * SECOND, billingQuantumMs: quantumMs },
@@ -50,8 +51,8 @@ function drawPool(world: World, name: (typeof KINDS)[number]): RentedPool {
   const capabilities: Capabilities = {
     noun: 'pretended machine',
     batches: name !== 'group' && world.chance(0.7),
-    gangs: name === 'sized',
-    sized: name === 'sized',
+    gangs: sized,
+    sized,
     queues: world.chance(0.3),
     labels: name !== 'group',
   };

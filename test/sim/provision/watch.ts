@@ -38,7 +38,8 @@ export class Watch {
     checker.also(() => {
       for (const [at, pool] of this.#pools.entries()) {
         const account = this.#rented.account(pool);
-        this.#owned.look(account, pool.capabilities.labels, able && account.reachable, nowMs);
+        const named = { name: pool.name, labels: pool.capabilities.labels };
+        this.#owned.look(account, named, able && account.reachable, nowMs);
         const released = this.#released[at]!;
         if (!idle) released.forget();
         else released.look(account, pool.settings, (one) => this.#busy(one), nowMs);
