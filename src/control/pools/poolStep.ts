@@ -23,6 +23,7 @@ import { withinTime } from './calls.ts';
 import { HANDLE } from './handle.ts';
 import { createLauncher, type Launching } from './launching.ts';
 import type { ManagedPool, PoolStatus } from './pool.ts';
+import { createProbing } from './probing.ts';
 import { isEmpty, stopAll, wantedCount } from './wanted.ts';
 
 export interface PoolStepOptions {
@@ -50,6 +51,7 @@ export function createPoolStep(options: PoolStepOptions): () => Promise<void> {
   const { pool, status, state, mutate, committer, sessions, clock, log } = options;
   const { provider, settings, name } = pool;
   const launch = createLauncher(options);
+  const probe = createProbing({ pool: name, provider, state, mutate, clock });
   let machines: readonly Machine[] = [];
   let lookedAtBootMs = 0;
 
@@ -57,6 +59,7 @@ export function createPoolStep(options: PoolStepOptions): () => Promise<void> {
     status.follow(clock);
     await look();
     await launch();
+    await probe();
     await destroy();
     status.keep(
       (id) => state.machines.instances.has(id),

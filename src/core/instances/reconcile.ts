@@ -160,7 +160,9 @@ function newsOf(look: Look, sight: Sight, rules: Rules, nowMs: number): News | n
   const { state } = instance;
   if (sight.handle !== '' && sight.handle !== instance.handle) news.handle = sight.handle;
   if (sight.host !== '' && sight.host !== instance.host) news.host = sight.host;
-  if (isComing(state) && sight.reason !== instance.reason) news.reason = sight.reason;
+  // While it is looked at by us, what we saw says more.
+  const told = isComing(state) && state !== 'PROBING';
+  if (told && sight.reason !== instance.reason) news.reason = sight.reason;
   if (sight.priceHourMicros !== null && sight.priceHourMicros !== instance.priceHourMicros) {
     news.priceHourMicros = sight.priceHourMicros;
   }

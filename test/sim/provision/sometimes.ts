@@ -1,11 +1,8 @@
 /** States that a good run of provisionings must have reached. */
 import { PROVIDER_FAULTS, type ProviderFault } from '../../../src/providers/fake/faults.ts';
 
-/** Nobody asks for a probe: whether an agent is up is told by its join. */
-type Met = Exclude<ProviderFault, 'probe: fails'>;
-
 export const PROVISION_SOMETIMES = [
-  ...PROVIDER_FAULTS.filter((fault): fault is Met => fault !== 'probe: fails'),
+  ...PROVIDER_FAULTS,
   'provider outage',
   'orphan from elsewhere',
   'controller crash before a launch',
