@@ -1,4 +1,4 @@
-/** Looks at machines that run and have not joined, where their provider can: a bad one goes early. */
+/** Looks at machines that run and have not joined, where their provider can. */
 import type { Clock } from '../../lib/clock.ts';
 import type { InstanceId } from '../../model/ids.ts';
 import type { Instance } from '../../model/instance.ts';
