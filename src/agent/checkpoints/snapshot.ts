@@ -56,12 +56,9 @@ export async function takeSnapshot(options: SnapshotOptions): Promise<Snapshot> 
   let listing = listIt(folder);
   for (let tried = 0; tried < TRIES; tried++) {
     const finished = finishedOf(listing, known, options);
-    if (hasYoung(finished, listing, options)) {
-      await sleep(options.clock, SETTLE_MS);
-      listing = listIt(folder);
-      continue;
-    }
-    for (const outcome of await storeFiles(blobs, finished, { signal })) {
+    const young = hasYoung(finished, listing, options);
+    const settle = young ? () => sleep(options.clock, SETTLE_MS) : undefined;
+    for (const outcome of await storeFiles(blobs, finished, { signal, settle })) {
       if (outcome.kind === 'changed') continue;
       known[outcome.file.path] = { identity: outcome.identity, file: outcome.file };
       stored.add(outcome.file.path);

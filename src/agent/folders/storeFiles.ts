@@ -3,7 +3,7 @@
  * that is replaced or removed meanwhile is stored as it was; one that is written to meanwhile is
  * not stored at all.
  */
-import { constants } from 'node:fs';
+import { constants, type BigIntStats } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import type { BlobHash } from '../../model/blob.ts';
 import type { ManifestFile } from '../../model/manifest.ts';
@@ -38,6 +38,8 @@ export interface StoreOptions {
   signal?: AbortSignal | undefined;
   /** Bytes that had to be sent so far. */
   onSent?: (bytes: number) => void;
+  /** Waits, with the files open, until a write that has just happened would show. */
+  settle?: (() => Promise<void>) | undefined;
 }
 
 export async function storeFiles(
@@ -55,6 +57,7 @@ export async function storeFiles(
 interface Held {
   file: ManifestFile;
   identity: FileIdentity;
+  content: string;
   handle: FileHandle;
 }
 
@@ -65,8 +68,11 @@ async function storeBatch(
 ): Promise<Outcome[]> {
   const handles: FileHandle[] = [];
   try {
+    const opened: (Opened | Outcome)[] = [];
+    for (const file of files) opened.push(await openOne(file, handles));
+    await options.settle?.();
     const read: (Held | Outcome)[] = [];
-    for (const file of files) read.push(await hold(file, handles, options.signal));
+    for (const one of opened) read.push('stat' in one ? await hold(one, options.signal) : one);
     const held = read.filter((one) => 'handle' in one);
     const missing = new Set(
       await missingBlobs(
@@ -84,11 +90,16 @@ async function storeBatch(
   }
 }
 
-async function hold(
+interface Opened {
+  path: string;
+  handle: FileHandle;
+  stat: BigIntStats;
+}
+
+async function openOne(
   { path, source }: FileToStore,
   handles: FileHandle[],
-  signal: AbortSignal | undefined,
-): Promise<Held | Outcome> {
+): Promise<Opened | Outcome> {
   let handle: FileHandle;
   try {
     handle = await open(source, NOT_WAITING);
@@ -98,20 +109,26 @@ async function hold(
     throw error;
   }
   handles.push(handle);
-  const before = await handle.stat({ bigint: true });
-  if (!before.isFile()) return { kind: 'changed', path };
+  const stat = await handle.stat({ bigint: true });
+  return stat.isFile() ? { path, handle, stat } : { kind: 'changed', path };
+}
+
+async function hold(
+  { path, handle, stat }: Opened,
+  signal: AbortSignal | undefined,
+): Promise<Held | Outcome> {
   const { hash, size } = await hashFile(sourceOf(handle), { signal });
-  const identity = identityOf(before);
-  if (identityOf(await handle.stat({ bigint: true })) !== identity) {
+  if (contentOf(await handle.stat({ bigint: true })) !== contentOf(stat)) {
     return { kind: 'changed', path };
   }
-  const executable = (before.mode & 0o111n) !== 0n;
-  return { file: { path, hash, size, executable }, identity, handle };
+  const executable = (stat.mode & 0o111n) !== 0n;
+  const content = contentOf(stat);
+  return { file: { path, hash, size, executable }, identity: identityOf(stat), content, handle };
 }
 
 async function send(
   blobs: BlobClientOptions,
-  { file, identity, handle }: Held,
+  { file, identity, content, handle }: Held,
   missing: Set<BlobHash>,
   { signal, onSent }: StoreOptions,
 ): Promise<Outcome> {
@@ -123,8 +140,8 @@ async function send(
     }
   } catch (error) {
     // Other bytes than were hashed are refused on the other side.
-    const now = identityOf(await handle.stat({ bigint: true }));
-    if (now !== identity) return { kind: 'changed', path };
+    const now = contentOf(await handle.stat({ bigint: true }));
+    if (now !== content) return { kind: 'changed', path };
     throw error;
   }
   return { kind: 'stored', file, identity };
@@ -133,6 +150,11 @@ async function send(
 /** The open file, whatever has become of its name. */
 function sourceOf(handle: FileHandle): string {
   return `/proc/self/fd/${handle.fd}`;
+}
+
+/** Of an open file: its name may have gone to another meanwhile, which is no write. */
+function contentOf({ ino, size, mtimeNs }: BigIntStats): string {
+  return `${ino} ${size} ${mtimeNs}`;
 }
 
 export function identityOf(stat: {
