@@ -56,7 +56,7 @@ const INTERRUPTED = {
 async function moved(what: string, move: () => void): Promise<void> {
   const { job } = await server.running(INTERRUPTED);
   move();
-  expect(await server.ended(job), what).toMatchObject({ state: 'SUCCEEDED' });
+  expect(await server.ended(job, 60_000), what).toMatchObject({ state: 'SUCCEEDED' });
   const attempts = await server.attempts(job);
   expect(attempts.map(({ cause }) => cause)).toEqual(['lost', 'exited']);
   expect(await server.stdout(job)).toContain('try 2');

@@ -74,7 +74,7 @@ export type Verdict =
   | { kind: 'gone'; failure: FailureClass | null; reason: string };
 
 /** Who lives says so within this time: a sync is held for ten seconds at most. */
-const HEARD_WITHIN_MS = 15_000;
+const HEARD_WITHIN_MS = 12_000;
 /** What is stopped has ended by then, or its agent does not do what it is told. */
 const STOPPED_WITHIN_MS = 10 * 60_000;
 /** Workers that are still heard of then came after the start that was seen. */

@@ -112,7 +112,7 @@ function hostRoutes(app: App, coordinator: Coordinator): void {
   app.route({
     method: 'POST',
     url: '/v1/hosts/verdict',
-    config: { access: 'fleet:manage' },
+    config: { access: 'fleet:manage', failures: ['NOT_FOUND'] },
     schema: {
       tags,
       operationId: 'setHost',
