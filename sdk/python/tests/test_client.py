@@ -14,7 +14,7 @@ from conftest import Server
 from proxy import Proxy
 
 import drover
-from drover import views
+from drover import fleet, views
 from drover.http import Transport
 
 
@@ -214,7 +214,8 @@ def test_what_goes_over_the_wire_is_the_servers(server: Server) -> None:
         fields = schema.get("items", schema)["properties"]
         assert set(part.__annotations__) == set(fields), key
     for name in ("Job", "Task", "Attempt", "Event", "Why", "Worker", "Checkpoint"):
-        ours = getattr(views, f"{name}View").__annotations__
+        module = fleet if name == "Worker" else views
+        ours = getattr(module, f"{name}View").__annotations__
         assert set(ours) <= set(schemas[name]["properties"]), name
 
 

@@ -5,12 +5,12 @@ from .calls import Call, CallMap
 from .client import Client
 from .errors import ConnectionFailed, DroverError, JobFailed, RemoteTraceback, WaitTimeout
 from .executor import Executor, JobFuture
+from .fleet import WorkerView
 from .http import VERSION as __version__
 from .job import Job, ResultFile
 from .logs import LogRecord
 from .metrics import log_metrics
 from .options import JobOptions
-from .fleet import WorkerView
 from .views import AttemptView, EventView, JobSpec, JobView, TaskView, WhyView
 
 __all__ = [

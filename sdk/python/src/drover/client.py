@@ -22,12 +22,12 @@ from urllib.parse import quote
 from .blobs import Blobs
 from .calls import Call, CallMap
 from .connection import find_connection
+from .fleet import WorkerView
 from .functions import Arguments, command_of, name_of, pack_call, pack_runtime
 from .http import Query, Transport
 from .job import Job
 from .options import Command, InputSource, JobOptions, build_spec
 from .remote import CALL_INPUT, RUNTIME_INPUT
-from .fleet import WorkerView
 from .views import InputSpec, JobSpec, JobView, WhyView
 
 if TYPE_CHECKING:
