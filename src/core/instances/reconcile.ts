@@ -201,13 +201,13 @@ function isOver({ instance, againForMs, silent }: Look, move: News['move']): boo
 /**
  * Whoever waits again has left its machine, counted or not, and what ran there is lost. But workers
  * that came lately may have come since, while the look is older than they are: those say
- * themselves what goes on, or are silent for their lease.
+ * themselves what goes on, or are silent until their leases are over.
  */
-function hasRestarted({ instance, workers, settled, silent }: Look, sight: Sight): boolean {
+function hasRestarted({ instance, workers, settled }: Look, sight: Sight): boolean {
   const { state, restarts } = instance;
   const counted = sight.restarts > restarts;
   if (state === 'BOOTING' || state === 'PROBING') return counted || sight.phase === 'queued';
-  if (state !== 'JOINED' || (workers > 0 && !settled && !silent)) return false;
+  if (state !== 'JOINED' || (workers > 0 && !settled)) return false;
   return counted || comesAgain(sight);
 }
 
