@@ -98,6 +98,7 @@ export function startAgent(options: AgentOptions): Agent {
   let sendSoon = false;
   const description = describe(options.registration);
   const saved = options.identityFile.load();
+  const begun = !saved && runtime.list().length === 0 && { fresh: random.hex(8) };
   /** Joins once more although it is a worker already; not if that is refused. */
   let tellAgain = saved !== null && saved.told !== description && options.joinToken !== null;
   if (saved) {
@@ -150,8 +151,7 @@ export function startAgent(options: AgentOptions): Agent {
         hint: 'start it with: drover agent --join URL TOKEN',
       });
     }
-    const fresh = !saved && !timers && runtime.list().length === 0;
-    const reply = await transport.join(options.joinToken, { ...options.registration, fresh });
+    const reply = await transport.join(options.joinToken, { ...options.registration, ...begun });
     if (closed) return;
     const { worker, token, clusterId } = reply;
     identity = { worker, token, clusterId, starts: 1, told: description };

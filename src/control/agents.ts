@@ -19,6 +19,7 @@ import type { LiveWorker } from '../state/live.ts';
 import type { State } from '../state/state.ts';
 import type { Committer } from './committer.ts';
 import { leaseOf } from './leases.ts';
+import { BEGUN } from '../model/worker.ts';
 import { HANDLE } from './pools/handle.ts';
 import type { JoinSecrets } from './pools/joinSecrets.ts';
 import type { Mutate } from './mutate.ts';
@@ -80,6 +81,7 @@ export function createAgents(options: AgentsOptions): Agents {
           ...options.attributesOf?.(ticket.pool),
           ...request.attributes,
           capabilities: capabilities.join(' '),
+          ...(fresh !== undefined && { [BEGUN]: fresh }),
           ...(ticket.byHandle && handle !== undefined && { [HANDLE]: handle }),
         },
         terms: { ...OPEN_TERMS, ...request.terms },
@@ -88,7 +90,6 @@ export function createAgents(options: AgentsOptions): Agents {
         tokenHash: hashSecret(secret),
       },
       maxLiveWorkers: ticket.maxLiveWorkers,
-      fresh: fresh ?? false,
       ...(ticket.instance && instanceJoin(ticket.instance)),
       ...(ticket.byHandle && handle !== undefined && { handle }),
     });

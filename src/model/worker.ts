@@ -39,3 +39,6 @@ export interface Worker {
   endedAtMs: number | null;
   version: number;
 }
+
+/** The attribute of one that began with an empty disk: another word means that it did so again. */
+export const BEGUN = 'begun';

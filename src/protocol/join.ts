@@ -43,7 +43,10 @@ export const joinRequest = z.strictObject({
   host: text.optional(),
   /** What its provider calls the instance it runs in; left out: it came by itself. */
   instance: text.optional(),
-  /** It has an empty disk: nothing runs there, and it remembers no earlier join. */
-  fresh: z.boolean().optional(),
+  /**
+   * It began with an empty disk: nothing runs there of before. A word that is the same however
+   * often this join comes; left out: it remembers an earlier one.
+   */
+  fresh: text.optional(),
 });
 export type JoinRequest = z.infer<typeof joinRequest>;

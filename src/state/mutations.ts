@@ -174,8 +174,6 @@ export interface Join {
   /** Fields of the registration; the rest is the state's. */
   worker: Registration;
   maxLiveWorkers: number;
-  /** Its disk is empty: nothing of what it ran before goes on. */
-  fresh?: boolean;
   /** The instance it joins for, by its token; absent: none. */
   instance?: InstanceId;
   /** What the provider calls the machine, where a token is good for a whole pool. */

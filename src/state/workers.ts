@@ -2,7 +2,7 @@
 import { moveWorker } from '../core/lifecycle/worker.ts';
 import { Capacity } from '../core/placement/capacity.ts';
 import type { WorkerId } from '../model/ids.ts';
-import type { Worker } from '../model/worker.ts';
+import { BEGUN, type Worker } from '../model/worker.ts';
 import { endAttempt, lostEnding } from './endings.ts';
 import { faultHost } from './hosts.ts';
 import { instanceOfHandle, joinInstance, refuseJoin } from './instanceJoins.ts';
@@ -60,13 +60,15 @@ function linkInstance(state: State, mutation: Join, worker: Worker, nowMs: numbe
 function supersede(state: State, live: LiveWorker, mutation: Join, nowMs: number): Result {
   const { worker } = live;
   state.workersByToken.delete(worker.tokenHash);
+  const begun = mutation.worker.attributes[BEGUN];
+  const beganAgain = begun !== undefined && begun !== worker.attributes[BEGUN];
   Object.assign(worker, mutation.worker, { problems: [] });
   state.workersByToken.set(worker.tokenHash, live);
   if (worker.state === 'SUSPECT') worker.state = moveWorker('recover', worker.state);
   // What ran there before is settled by its next syncs, which list it or do not. A new boot id is
   // no proof: a join may come late, and a machine that restarted need not have joined again since.
   // An instance with an empty disk is: its provider has started it anew.
-  if (mutation.fresh && worker.instance !== null) {
+  if (beganAgain && worker.instance !== null) {
     loseAll(state, live, 'its machine was started anew by the provider', nowMs);
   }
   live.capacity = new Capacity(worker.resources);

@@ -41,7 +41,7 @@ export const joinRequest: fc.Arbitrary<JoinRequest> = defined(
     ),
     host: fc.option(word, { nil: undefined }),
     instance: fc.option(word, { nil: undefined }),
-    fresh: fc.option(fc.boolean(), { nil: undefined }),
+    fresh: fc.option(word, { nil: undefined }),
   }),
 );
 
