@@ -51,8 +51,10 @@ export function createLauncher(options: LauncherOptions): () => Promise<void> {
     const request = batchOf(batch, launch, ids);
     for (const id of ids) status.launching.add(id);
     await committer.durable();
+    status.follow(clock);
     status.backoff = launched(status.backoff, clock.now());
     const result = await withinTime(clock, () => provider.launch(request), lost);
+    status.follow(clock);
     status.wanted.delete(batch);
     for (const id of ids) status.launching.delete(id);
     hear(batch, ids, result);

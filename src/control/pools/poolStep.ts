@@ -71,6 +71,8 @@ export function createPoolStep(options: PoolStepOptions): () => Promise<void> {
     if (clock.now() < status.nextLookAtMs) return;
     lookedAtBootMs = clock.bootMs();
     const listing = await withinTime(clock, () => provider.list(), unheard);
+    // The wall clock may have been set meanwhile: before a time of now is put beside those of then.
+    status.follow(clock);
     if (listing.kind === 'unknown') {
       if (status.listError === '') log.warn({ pool: name, reason: listing.reason }, 'no listing');
       status.listError = listing.reason;
@@ -238,7 +240,8 @@ export function createPoolStep(options: PoolStepOptions): () => Promise<void> {
     const target = wantedCount(state, name);
     // A machine may be ended only when the wish for it is on disk.
     await committer.durable();
-    for (const ref of now) status.destroyAsked.set(keyOf(ref), nowMs);
+    status.follow(clock);
+    for (const ref of now) status.destroyAsked.set(keyOf(ref), clock.now());
     const ask = (): ReturnType<typeof provider.destroy> =>
       provider.destroy({ machines: now, target });
     const result = await withinTime(clock, ask, (reason) => ({ kind: 'unknown', reason }) as const);
