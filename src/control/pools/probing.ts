@@ -26,8 +26,7 @@ export function createProbing(options: ProbingOptions): () => Promise<void> {
   const probed = new Map<InstanceId, number>();
 
   return async () => {
-    const { probe } = provider;
-    if (!probe) return;
+    if (provider.probe === undefined) return;
     const due = instancesOf(state, pool)
       .map(({ instance }) => instance)
       .filter((instance) => isDue(instance));
