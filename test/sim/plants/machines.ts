@@ -10,8 +10,8 @@ export const MACHINE_PLANTS: Plant[] = [
     patches: [
       {
         file: 'src/control/pools/launching.ts',
-        find: 'await committer.durable();\n    status.follow(clock);\n    status.backoff = launched',
-        replace: 'status.backoff = launched',
+        find: 'await committer.durable();\n    status.follow(clock);\n    status.backoff',
+        replace: 'status.backoff',
       },
     ],
   },
