@@ -1,16 +1,9 @@
 /** Headers as they are passed on: all but those that are about one connection only. */
 import type { IncomingMessage } from 'node:http';
+import { HOP_BY_HOP } from '../lib/hopByHop.ts';
 
-const OF_ONE_CONNECTION = [
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
+const DROPPED = [
+  ...HOP_BY_HOP,
   // Answered by the relay itself.
   'expect',
   // For whom it is, the relay says.
@@ -27,7 +20,7 @@ export function passedHeaders(
   const named = (message.headers.connection ?? '')
     .split(',')
     .map((name) => name.trim().toLowerCase());
-  const dropped = new Set([...OF_ONE_CONNECTION, ...named, ...without]);
+  const dropped = new Set([...DROPPED, ...named, ...without]);
   const headers: Record<string, string[]> = {};
   for (const [name, values] of Object.entries(message.headersDistinct)) {
     if (!dropped.has(name) && values) headers[name] = values;

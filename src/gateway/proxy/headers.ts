@@ -1,19 +1,10 @@
 /** Headers on their way through the proxy: ours stay here, theirs pass. */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
+import { HOP_BY_HOP } from '../../lib/hopByHop.ts';
 import { SESSION_COOKIE } from './sessions.ts';
 
-/** RFC 9110: they speak of one connection, and there are two. */
-const HOP_BY_HOP: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
+/** There are two connections, and these speak of one. */
+const DROPPED: ReadonlySet<string> = new Set(HOP_BY_HOP);
 
 export function sessionOf(cookies: string | undefined): string | undefined {
   return cookiePairs(cookies).find(([name]) => name === SESSION_COOKIE)?.[1];
@@ -26,7 +17,7 @@ export function requestHeaders(
 ): OutgoingHttpHeaders {
   const passed: OutgoingHttpHeaders = {};
   for (const [name, value] of Object.entries(headers)) {
-    if (value !== undefined && !HOP_BY_HOP.has(name)) passed[name] = value;
+    if (value !== undefined && !DROPPED.has(name)) passed[name] = value;
   }
   const cookies = cookiePairs(headers.cookie).filter(([name]) => name !== SESSION_COOKIE);
   delete passed['cookie'];
@@ -42,7 +33,7 @@ export function requestHeaders(
 export function responseHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
   const passed: OutgoingHttpHeaders = {};
   for (const [name, value] of Object.entries(headers)) {
-    if (value !== undefined && !HOP_BY_HOP.has(name)) passed[name] = value;
+    if (value !== undefined && !DROPPED.has(name)) passed[name] = value;
   }
   const own = `${SESSION_COOKIE}=`;
   const cookies = headers['set-cookie']?.filter((cookie) => !cookie.trimStart().startsWith(own));
